@@ -1,0 +1,48 @@
+/*
+ * frame: messages between processes of ours over a stream socket.  Header of 8 bytes (u32 length of the payload, u32
+ * type, both little-endian), then the payload.  It enforces the size limit, nothing else; which types are permitted
+ * now is the caller's table.
+ */
+#ifndef WARDER_BASE_FRAME_H
+#define WARDER_BASE_FRAME_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/buf.h"
+#include "core/base/err.h"
+
+#define FRAME_MAX (16u << 20) /* bytes of payload */
+
+struct frame {
+	uint32_t type;
+	const char *data; /* into the reader's buffer, valid until the next frame_next; NUL follows as a courtesy */
+	size_t len;
+};
+
+struct frame_reader {
+	int fd; /* not owned */
+	uint32_t max; /* bytes of payload that this peer may send at once */
+	struct buf in;
+	size_t taken; /* bytes of `in` that belong to the frame handed out last */
+};
+
+void frame_reader_init(struct frame_reader *r, int fd, uint32_t max);
+void frame_reader_free(struct frame_reader *r);
+
+/* Reads what is there (one read(2)).  0; E_CLOSED at end of file; E_IO.  On a non-blocking fd nothing there is 0. */
+int frame_fill(struct frame_reader *r, struct err *err) WARN_UNUSED;
+/* 1 and *ret when a whole frame is buffered, 0 when not yet, E_PROTOCOL when the header is over the limit. */
+int frame_next(struct frame_reader *r, struct frame *ret, struct err *err) WARN_UNUSED;
+/* Blocks until a whole frame is there, at most `timeout_ms` (-1: for ever; E_IO with ETIMEDOUT in the text). */
+int frame_wait(struct frame_reader *r, int timeout_ms, struct frame *ret, struct err *err) WARN_UNUSED;
+
+/* Writes a whole frame, blocking also on a non-blocking fd (a peer that does not read for 30 s is E_CLOSED); no SIGPIPE. */
+int frame_send(int fd, uint32_t type, const void *data, size_t len, struct err *err) WARN_UNUSED;
+
+/* As frame_send, with up to 8 descriptors passed along with the header (SCM_RIGHTS); and the counterpart that also
+ * receives them (CLOEXEC; the caller owns fds[0..*ret_nfds-1]).  Extra descriptors are closed. */
+int frame_send_fds(int fd, uint32_t type, const void *data, size_t len, const int *fds, size_t nfds, struct err *err) WARN_UNUSED;
+int frame_fill_fds(struct frame_reader *r, int *fds, size_t max_fds, size_t *ret_nfds, struct err *err) WARN_UNUSED;
+
+#endif

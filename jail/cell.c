@@ -1,0 +1,2 @@
+int cell_todo(void);
+int cell_todo(void) { return 0; }
