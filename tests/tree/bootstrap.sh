@@ -176,5 +176,5 @@ bootstrap demo
 is "$status" 3 "no demo without its script"
 echo 'echo "demo: $*"; exit 5' >"$tree/tests/demo.sh"
 bootstrap demo --headless
-is "$status $(printf '%s\n' "$out" | tail -n 1)" "5 demo: build --headless" "the demo gets its words and passes its status"
+is "$status $(last_line)" "5 demo: build --headless" "the demo gets its words and passes its status"
 tap_end

@@ -128,8 +128,8 @@ END
 chmod +x "$work/make"
 mkdir "$work/lane"
 lane() {
-	(cd "$work/lane" && MAKE=$work/make TMPDIR='' WARDER_CC=cc WARDER_LONG='' TEST_DEADLINE=60 ANTHROPIC_API_KEY=leak \
-		sh "$top_srcdir/tests/user_lane.sh" "$@" >"$run_out" 2>&1)
+	(cd "$work/lane" && MAKE=$work/make TMPDIR='' WARDER_CC=cc WARDER_LONG='' TEST_DEADLINE=60 \
+		ANTHROPIC_API_KEY=leak sh "$top_srcdir/tests/user_lane.sh" "$@" >"$run_out" 2>&1)
 	status=$?
 	out=$(cat "$run_out")
 }
