@@ -6,7 +6,7 @@
  * case and stores every number as a double.  So the validator (RFC 8259, with the stricter choices of RFC 7493)
  * refuses first: anything after the value, duplicate keys, invalid UTF-8, lone surrogates, NUL written as \u0000
  * (it would cut the C string short), control bytes in strings, depth over JSON_DEPTH_MAX, integers whose magnitude
- * is above 2^53, numbers that overflow a double.
+ * is above 2^53, numbers that overflow a double or are longer than JSON_NUMBER_MAX.
  */
 #ifndef WARDER_BASE_JSON_H
 #define WARDER_BASE_JSON_H
@@ -20,6 +20,8 @@
 #include "core/base/err.h"
 
 #define JSON_DEPTH_MAX 64
+#define JSON_NUMBER_MAX 63 /* characters of one number; cJSON cuts at this length */
+#define JSON_INTEGER_MAX 9007199254740992.0 /* 2^53: every integer up to it is a double of its own */
 
 typedef cJSON json_node;
 
