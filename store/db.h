@@ -15,6 +15,10 @@
 
 #include "core/base/err.h"
 
+/* A numeric constant inside a statement. */
+#define DB_TEXT_(x) #x
+#define DB_TEXT(x) DB_TEXT_(x)
+
 enum db_mode {
 	DB_WRITE,  /* the file must exist */
 	DB_READ,   /* mode=ro: shares the WAL with a writer, creates -wal and -shm when they are missing */

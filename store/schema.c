@@ -6,9 +6,6 @@
 #include "store/db.h"
 #include "store/event.h"
 
-#define AS_TEXT_(x) #x
-#define AS_TEXT(x) AS_TEXT_(x)
-
 /* SQLite stores the text of a definition from its name on, so these are also what sqlite_schema must hold. */
 static const struct object {
 	const char *type, *name, *table, *sql;
@@ -41,21 +38,35 @@ static const struct object {
 	  "BEGIN SELECT RAISE(ABORT, 'the log is append-only: a body leaves only after log.erased'); END" },
 };
 
+/* Last, because it opens the WAL and everything before is meant to be in the file itself. */
+static int set_wal(sqlite3 *db, struct err *err)
+{
+	_cleanup_stmt_ sqlite3_stmt *mode = NULL;
+	int r = db_prepare(db, "PRAGMA journal_mode = WAL", &mode, err);
+
+	if (!r)
+		r = db_step(mode, err);
+	if (r < 0)
+		return r;
+	/* It answers with the mode that is on, and calls no refusal an error. */
+	if (r != 1 || strcmp((const char *)sqlite3_column_text(mode, 0), "wal"))
+		return err_set(err, E_IO, "SQLite cannot use a write-ahead log here; move WARDER_HOME to a local disk");
+	return 0;
+}
+
 int schema_create(sqlite3 *db, struct err *err)
 {
-	/* The encoding is fixed by the first table, the journal mode by the file's header. */
 	int r = db_exec(db,
-			"PRAGMA encoding = 'UTF-8'; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; "
-			"BEGIN IMMEDIATE; "
-			"PRAGMA application_id = " AS_TEXT(SCHEMA_APPLICATION_ID) "; "
-			"PRAGMA user_version = " AS_TEXT(EVENT_FORMAT_VERSION) ";",
+			"PRAGMA encoding = 'UTF-8'; PRAGMA synchronous = FULL; BEGIN IMMEDIATE; "
+			"PRAGMA application_id = " DB_TEXT(SCHEMA_APPLICATION_ID) "; "
+			"PRAGMA user_version = " DB_TEXT(EVENT_FORMAT_VERSION),
 			err);
 
 	for (size_t i = 0; !r && i < ARRAY_LEN(objects); i++)
 		r = db_exec(db, objects[i].sql, err);
 	if (!r)
 		r = db_exec(db, "COMMIT", err);
-	return r;
+	return r ? r : set_wal(db, err);
 }
 
 static bool same(const char *a, const char *b)
