@@ -43,6 +43,7 @@ void staged_close(struct staged *s)
 	free_charp(&s->workspace);
 }
 
+#define EVENT_TEXT_MAX (8u << 20) /* bytes */
 #define MANIFEST_NAME "manifest"
 #define MANIFEST_MAX (256u << 20) /* bytes */
 
@@ -65,20 +66,26 @@ int staged_load(const struct staged *s, struct manifest *ret, struct err *err)
 
 json_node *staged_body(const struct manifest *m)
 {
-	json_node *body = cJSON_CreateObject();
-	json_node *counts = cJSON_AddObjectToObject(body, "counts");
-	size_t n[CHANGE_IGNORED + 1] = { 0 };
-	char hex[DIGEST_HEX_LEN + 1];
+	_cleanup_buf_ struct buf text = BUF_INIT(EVENT_TEXT_MAX);
+	json_node *body = NULL;
+	struct err err = { 0 };
 
-	for (size_t i = 0; i < m->n; i++)
-		n[m->change[i].status]++;
-	cJSON_AddStringToObject(body, "manifest", digest_hex(m->digest, hex));
-	cJSON_AddNumberToObject(body, "paths", (double)m->n);
-	for (size_t i = 0; i < ARRAY_LEN(n); i++)
-		if (n[i])
-			cJSON_AddNumberToObject(counts, change_status_name((enum change_status)i), (double)n[i]);
-	cJSON_AddItemToObject(body, "changes", manifest_list(m));
+	manifest_to_json(m, STAGED_LIST_MAX, &text);
+	if (text.failed || json_parse_object(buf_str(&text), text.len, &body, &err) < 0)
+		return NULL;
 	return body;
+}
+
+json_node *staged_path(const struct change *c)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT(EVENT_TEXT_MAX);
+	_cleanup_json_ json_node *entry = NULL;
+	struct err err = { 0 };
+
+	change_to_json(c, &text);
+	if (text.failed || json_parse_object(buf_str(&text), text.len, &entry, &err) < 0)
+		return NULL;
+	return cJSON_DetachItemFromObjectCaseSensitive(entry, "path");
 }
 
 int staged_paths(const json_node *array, const char ***ret, size_t *ret_n, struct err *err)

@@ -29,8 +29,11 @@ void staged_close(struct staged *s);
 int staged_save(const struct staged *s, const struct manifest *m, struct err *err) WARN_UNUSED;
 int staged_load(const struct staged *s, struct manifest *ret, struct err *err) WARN_UNUSED;
 
-/* Body of changes.staged. */
+#define STAGED_LIST_MAX 1000 /* changes named in one event; its digest covers all of them */
+/* Body of changes.staged; NULL when memory is short. */
 json_node *staged_body(const struct manifest *m);
+/* A path as a JSON string, or {"$b64":...} when it is not UTF-8. */
+json_node *staged_path(const struct change *c);
 
 /* Selected paths, NULL-terminated and borrowed from the JSON array; NULL array (or none) means all: *ret NULL. */
 int staged_paths(const json_node *array, const char ***ret, size_t *ret_n, struct err *err) WARN_UNUSED;

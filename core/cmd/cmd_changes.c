@@ -3,7 +3,6 @@
 
 #include "core/base/safe_text.h"
 #include "core/changes/diff.h"
-#include "core/changes/manifest_file.h"
 #include "core/changes/staged.h"
 #include "core/client.h"
 #include "core/cmd/cmd.h"
@@ -53,10 +52,9 @@ static int show_json(const struct manifest *m, struct err *err)
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < m->n; i++) {
-		_cleanup_json_ json_node *entry = manifest_entry(&m->change[i]);
 		_cleanup_buf_ struct buf line = BUF_INIT(1u << 20);
 
-		json_write(entry, &line);
+		change_to_json(&m->change[i], &line);
 		buf_addc(&line, '\n');
 		r = buf_check(&line, "changes", err);
 		if (r == 0)

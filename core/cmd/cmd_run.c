@@ -17,6 +17,7 @@ static const struct cmd_option options[] = {
 	{ "preset", 'p', "NAME", "contained (default), careful or locked", false },
 	{ "headless", 0, NULL, "print event lines until the session is idle; asks are answered from --answers or denied", false },
 	{ "answers", 0, "FILE", "prepared decisions for --headless", false },
+	{ "text", 0, NULL, "with --headless: readable lines in place of JSON", false },
 	{ "detach", 0, NULL, "print the session's id and leave it working", false },
 	{ NULL, 0, NULL, NULL, false },
 };
@@ -96,7 +97,7 @@ static int run(const struct cmd_args *args, struct err *err)
 	if (r < 0)
 		return r;
 
-	struct follow f = { .session = session, .session_fd = session_fd, .json = true, .stop_on_signal = true };
+	struct follow f = { .session = session, .session_fd = session_fd, .json = !cmd_has(args, "text"), .stop_on_signal = true };
 	return follow_keeper(&f, &link, err);
 }
 

@@ -11,6 +11,7 @@
 static const struct cmd_option options[] = {
 	{ "headless", 0, NULL, "print event lines until the session is idle; asks are answered from --answers or denied", false },
 	{ "answers", 0, "FILE", "prepared decisions for --headless", false },
+	{ "text", 0, NULL, "with --headless: readable lines in place of JSON", false },
 	{ "detach", 0, NULL, "print the session's id and leave it working", false },
 	{ NULL, 0, NULL, NULL, false },
 };
@@ -72,7 +73,7 @@ static int run(const struct cmd_args *args, struct err *err)
 		puts(s.id);
 		return 0;
 	}
-	struct follow f = { .session = s.id, .session_fd = s.fd, .after = state.last_seq, .json = true, .stop_on_signal = true };
+	struct follow f = { .session = s.id, .session_fd = s.fd, .after = state.last_seq, .json = !cmd_has(args, "text"), .stop_on_signal = true };
 	return follow_keeper(&f, &link, err);
 }
 

@@ -121,7 +121,7 @@ void brainlink_end(struct keeper *k);
 
 /* ---- operator.c: windows and commands */
 int operator_listen(struct keeper *k, struct err *err) WARN_UNUSED;
-int operator_add(struct keeper *k, int fd, bool owner); /* takes fd */
+int operator_add(struct keeper *k, int fd) WARN_UNUSED; /* the command that started us; takes fd */
 void operator_accept(struct keeper *k);
 int operator_readable(struct keeper *k, struct client *c) WARN_UNUSED;
 void operator_tell_seq(struct keeper *k, int64_t seq);

@@ -3,8 +3,31 @@
 #include "core/base/clock.h"
 #include "core/keeper/impl.h"
 
-/* The log takes nothing more: what runs is ended at once, unlogged work must not go on.  The reason goes to whoever
- * listens, and into the log when the reserve allows it. */
+/* A full disk leaves a reserve for saying so: the error, and that the turn stands still. */
+static void say_in_log(struct keeper *k)
+{
+	_cleanup_json_ json_node *error = cJSON_CreateObject();
+	static const char idle[] = "{\"stop_reason\":{\"type\":\"interrupted\"}}";
+	_cleanup_buf_ struct buf text = BUF_INIT(8192);
+	struct err err = { 0 };
+	int64_t seq;
+
+	cJSON_AddStringToObject(error, "kind", "log_refused");
+	cJSON_AddStringToObject(error, "message", k->why.text);
+	cJSON_AddStringToObject(error, "retry_status", "exhausted");
+	json_write(error, &text);
+
+	const struct log_entry rows[] = {
+		{ .kind = "session.error", .actor = "keeper", .body = buf_str(&text), .body_len = text.len },
+		{ .kind = "session.status_idle", .actor = "keeper", .body = idle, .body_len = sizeof(idle) - 1 },
+	};
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		if (log_append_last(k->log, &rows[i], &seq, &err) == 0)
+			operator_tell_seq(k, seq);
+}
+
+/* The log takes nothing more: what runs is ended at once, because unlogged work must not go on.  The reason goes to
+ * whoever listens, and into the log when there is room. */
 static int broke(struct keeper *k, const struct err *why)
 {
 	if (!k->why.code)
@@ -14,6 +37,8 @@ static int broke(struct keeper *k, const struct err *why)
 	helper_end(&k->adapter);
 	cell_end(&k->cell);
 	brainlink_end(k);
+	if (k->log && why->code == E_FULL)
+		say_in_log(k);
 	return why->code;
 }
 

@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "core/changes/select.h"
 #include "core/keeper/impl.h"
 
 int stage_snapshot(struct keeper *k, struct manifest *ret, struct err *err)
@@ -46,6 +47,11 @@ int stage_turn_end(struct keeper *k)
 	return keeper_record_error(k, "snapshot", err.text, "exhausted");
 }
 
+static void free_list(const char ***list)
+{
+	free(*list);
+}
+
 /* Names of what was applied, for the event. */
 static json_node *applied_body(const struct manifest *m, const char *const *paths, size_t n, const char *hex)
 {
@@ -53,8 +59,8 @@ static json_node *applied_body(const struct manifest *m, const char *const *path
 	json_node *list = cJSON_AddArrayToObject(body, "paths");
 
 	for (size_t i = 0; i < m->n; i++)
-		if (apply_selects(&m->change[i], paths, n))
-			cJSON_AddItemToArray(list, manifest_path(m->change[i].path));
+		if (select_change(&m->change[i], paths, n))
+			cJSON_AddItemToArray(list, staged_path(&m->change[i]));
 	cJSON_AddStringToObject(body, "manifest", hex);
 	return body;
 }
@@ -72,15 +78,13 @@ static int end_cell_for_change(struct keeper *k, const char *why, struct err *er
 int stage_apply(struct keeper *k, const json_node *order, struct buf *problems, size_t *ret_n, struct err *err)
 {
 	_cleanup_(manifest_free) struct manifest m = { 0 };
-	_cleanup_(apply_result_free) struct apply_result result = APPLY_RESULT_INIT;
-	_cleanup_free_ void *owned = NULL;
+	_cleanup_(apply_result_free) struct apply_result result = { 0 };
 	const char *wanted = json_get_str(order, "manifest");
-	const char **paths = NULL;
+	_cleanup_(free_list) const char **paths = NULL;
 	char hex[DIGEST_HEX_LEN + 1];
 	size_t n = 0;
 	int r = staged_paths(json_get(order, "paths"), &paths, &n, err);
 
-	owned = paths;
 	if (r == 0)
 		r = end_cell_for_change(k, "the operator applies changes", err);
 	if (r == 0)
@@ -108,27 +112,25 @@ int stage_apply(struct keeper *k, const json_node *order, struct buf *problems, 
 int stage_discard(struct keeper *k, const json_node *order, size_t *ret_n, struct err *err)
 {
 	_cleanup_(manifest_free) struct manifest m = { 0 };
-	_cleanup_free_ void *owned = NULL;
-	const char **paths = NULL;
+	_cleanup_(free_list) const char **paths = NULL;
 	char hex[DIGEST_HEX_LEN + 1];
 	size_t n = 0;
 	int r = staged_paths(json_get(order, "paths"), &paths, &n, err);
 
-	owned = paths;
 	if (r == 0)
 		r = end_cell_for_change(k, "the operator discards changes", err);
 	if (r == 0)
 		r = stage_snapshot(k, &m, err);
-	for (size_t i = 0; r == 0 && i < n; i++)
-		if (!apply_names_something(&m, paths[i]))
-			r = err_set(err, E_NOTFOUND, "%s: not staged; warder changes lists what is", paths[i]);
+	const char *stranger = r == 0 ? select_stranger(&m, paths, n) : NULL;
+	if (stranger)
+		r = err_set(err, E_NOTFOUND, "%s: not staged; warder changes lists what is", stranger);
 	if (r < 0)
 		return r;
 
 	digest_hex(m.digest, hex);
 	*ret_n = 0;
 	for (size_t i = 0; i < m.n; i++)
-		*ret_n += !n || apply_under(m.change[i].path, paths, n);
+		*ret_n += !n || select_covers(m.change[i].path, paths, n);
 	if (keeper_record(k, "changes.discarded", "operator", 0, applied_body(&m, paths, n, hex), LOG_BARRIER, NULL) < 0)
 		return err_set(err, k->why.code, "%s", k->why.text);
 	return layer_drop(&k->staged.layer, paths, n, err);
