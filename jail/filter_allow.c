@@ -56,6 +56,10 @@ static const struct filter_group strict_groups[] = {
 		"sched_setaffinity", "sched_setattr", "sched_setparam", "sched_setscheduler", "sched_yield", "seccomp",
 		"set_robust_list", "set_tid_address", "setpgid", "setpriority", "setrlimit", "setsid", "sigaltstack",
 		"sysinfo", "tgkill", "tkill", "uname", "vfork", "wait4", "waitid") },
+	/* Without capabilities these only swap what is there already (make and su-like wrappers do). */
+	{ FILTER_ALLOW,
+	  CALLS("capset", "setfsgid", "setfsuid", "setgid", "setgroups", "setregid", "setresgid", "setresuid", "setreuid",
+		"setuid") },
 	/* Sockets; families, types and protocols are judged by the sets. */
 	{ FILTER_ALLOW,
 	  CALLS("accept", "accept4", "bind", "connect", "getpeername", "getsockname", "getsockopt", "listen", "recvfrom",

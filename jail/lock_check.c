@@ -147,9 +147,11 @@ static int probe_personality(void)
 	return 0;
 }
 
+#define NOWHERE 0xc0000201 /* 192.0.2.1 (RFC 5737): nobody is called on when the network is there after all */
+
 static int connect_out(int type, uint16_t port)
 {
-	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(0x01010101) };
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(NOWHERE) };
 	_cleanup_fd_ int fd = socket(AF_INET, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	if (fd < 0)
@@ -253,8 +255,8 @@ static const struct {
 	{ "mounts", "open /etc/shadow", ENOENT, 0, probe_shadow },
 	{ "mounts", "create a file in /", EROFS, 0, probe_root },
 	/* Landlock refuses a TCP connect before the routing is asked, so UDP speaks for the namespace. */
-	{ "network", "udp connect to 1.1.1.1", ENETUNREACH, 0, probe_udp },
-	{ "network", "tcp connect to 1.1.1.1", ENETUNREACH, EACCES, probe_tcp },
+	{ "network", "udp connect to 192.0.2.1", ENETUNREACH, 0, probe_udp },
+	{ "network", "tcp connect to 192.0.2.1", ENETUNREACH, EACCES, probe_tcp },
 	{ "landlock", "open " LOCK_CANARY, EACCES, 0, probe_canary },
 };
 
