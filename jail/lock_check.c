@@ -184,19 +184,23 @@ static int probe_shadow(void)
 	return open_path("/etc/shadow", O_RDONLY);
 }
 
-#define ROOT_FILE "/.lock-check"
-static int probe_root(void)
+static int create_path(const char *path)
 {
-	int r = open_path(ROOT_FILE, O_WRONLY | O_CREAT | O_EXCL);
+	int r = open_path(path, O_WRONLY | O_CREAT | O_EXCL);
 
 	if (!r)
-		unlink(ROOT_FILE);
+		unlink(path);
 	return r;
+}
+
+static int probe_root(void)
+{
+	return create_path("/.lock-check");
 }
 
 static int probe_canary(void)
 {
-	return open_path(LOCK_CANARY, O_RDONLY);
+	return create_path(LOCK_CANARY "/.lock-check");
 }
 
 /* ---- states: 0 as wanted, else an errno that says how it is not */
@@ -257,7 +261,7 @@ static const struct {
 	/* Landlock refuses a TCP connect before the routing is asked, so UDP speaks for the namespace. */
 	{ "network", "udp connect to 192.0.2.1", ENETUNREACH, 0, probe_udp },
 	{ "network", "tcp connect to 192.0.2.1", ENETUNREACH, EACCES, probe_tcp },
-	{ "landlock", "open " LOCK_CANARY, EACCES, 0, probe_canary },
+	{ "landlock", "create a file in " LOCK_CANARY, EACCES, 0, probe_canary },
 };
 
 _Static_assert(ARRAY_LEN(calls) + ARRAY_LEN(probes) <= LOCK_PROBES_MAX, "a caller's array holds them all");

@@ -194,7 +194,7 @@ static void tiocsti_on_a_terminal(void)
 	is_int(child_run(tiocsti, &(struct attempt){ NULL, &cell }), EPERM, "cell: TIOCSTI on a terminal, both ways");
 }
 
-static int make_set_id(const void *arg)
+static int make_bad_files(const void *arg)
 {
 	const struct attempt *a = arg;
 	int made = 0;
@@ -206,6 +206,8 @@ static int make_set_id(const void *arg)
 	made += creat("creat", 02755) >= 0;
 	made += open(".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 04755) >= 0;
 	made += syscall(SYS_mknodat, AT_FDCWD, "mknod", S_IFREG | 04755, 0) == 0;
+	made += open("from", O_CREAT | O_WRONLY | O_CLOEXEC, 0644) >= 0 &&
+		renameat2(AT_FDCWD, "from", AT_FDCWD, "to", RENAME_WHITEOUT) == 0;
 	made += open("plain", O_CREAT | O_WRONLY | O_CLOEXEC, 0644) >= 0;
 	made += chmod("plain", 04755) == 0;
 	made += chmod("plain", 02755) == 0;
@@ -214,6 +216,7 @@ static int make_set_id(const void *arg)
 	if (stat("plain", &st) == 0 && !(st.st_mode & (S_ISUID | S_ISGID)))
 		made += 100;
 	unlink("open"), unlink("creat"), unlink("mknod"), unlink("plain");
+	unlink("from"), unlink("to");
 	return made;
 }
 
@@ -387,9 +390,9 @@ int main(void)
 	if (same.len)
 		skip("controls in which the kernel itself gives the same errno here: %s", same.data);
 	tiocsti_on_a_terminal();
-	is_int(child_run(make_set_id, &(struct attempt){ NULL, NULL }), 8, "control: eight ways to make a set-id file");
-	is_int(child_run(make_set_id, &(struct attempt){ NULL, &cell }), 101, "cell: none of them, and a plain file is made");
-	is_int(child_run(make_set_id, &(struct attempt){ NULL, &strict }), 101, "strict: the same");
+	is_int(child_run(make_bad_files, &(struct attempt){ NULL, NULL }), 9, "control: seven ways to make a set-id file, one to forge a deletion");
+	is_int(child_run(make_bad_files, &(struct attempt){ NULL, &cell }), 101, "cell: none of them, and a plain file is made");
+	is_int(child_run(make_bad_files, &(struct attempt){ NULL, &strict }), 101, "strict: the same");
 	is_int(child_run(everyday, &cell), 0, "cell: threads, spawn, netlink, nested Landlock and seccomp");
 	is_int(child_run(everyday, &strict), 0, "strict: the same");
 	foreign();

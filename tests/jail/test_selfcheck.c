@@ -48,7 +48,8 @@ static int build_root(bool writable)
 {
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
 	    mount("none", dir, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755") < 0 || chdir(dir) < 0 ||
-	    write_file("." LOCK_CANARY, "") < 0 || mkdir("etc", 0755) < 0)
+	    mkdir("." LOCK_CANARY, 0777) < 0 || mkdir("etc", 0755) < 0 ||
+	    mount("none", "." LOCK_CANARY, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0777,size=4k,nr_inodes=2") < 0)
 		return -1;
 	if (writable && write_file("etc/shadow", "x") < 0)
 		return -1;
@@ -76,9 +77,8 @@ static int enter(unsigned without)
 
 static int lock(unsigned without, struct err *err)
 {
-	/* A path rule for a folder that has nothing to do with the canary. */
-	const struct lock_path etc = { .path = "/etc" };
-	const struct lock_landlock landlock = { &etc, 1, true, true };
+	const struct lock_path root = { .path = "/", .exec = true };
+	const struct lock_landlock landlock = { &root, 1, true, true };
 	int abi;
 
 	if (!(without & NO_PROCESS) && lock_undumpable(err) < 0)
