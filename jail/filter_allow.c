@@ -26,7 +26,7 @@ static const struct filter_group strict_groups[] = {
 		"linkat", "listxattr", "listxattrat", "llistxattr", "lremovexattr", "lseek", "lsetxattr", "lstat",
 		"mkdir", "mkdirat", "newfstatat", "pread64", "preadv", "preadv2", "pwrite64", "pwritev", "pwritev2",
 		"read", "readahead", "readlink", "readlinkat", "readv", "removexattr", "removexattrat", "rename",
-		"renameat", "renameat2", "rmdir", "sendfile", "setxattr", "setxattrat", "splice", "stat", "statfs",
+		"renameat", "rmdir", "sendfile", "setxattr", "setxattrat", "splice", "stat", "statfs",
 		"statx", "symlink", "symlinkat", "sync", "sync_file_range", "syncfs", "tee", "truncate", "umask",
 		"unlink", "unlinkat", "utime", "utimensat", "utimes", "vmsplice", "write", "writev") },
 	/* Waiting, pipes, timers. */
@@ -56,6 +56,10 @@ static const struct filter_group strict_groups[] = {
 		"sched_setaffinity", "sched_setattr", "sched_setparam", "sched_setscheduler", "sched_yield", "seccomp",
 		"set_robust_list", "set_tid_address", "setpgid", "setpriority", "setrlimit", "setsid", "sigaltstack",
 		"sysinfo", "tgkill", "tkill", "uname", "vfork", "wait4", "waitid") },
+	/* Without capabilities these only swap what is there already (make and su-like wrappers do). */
+	{ FILTER_ALLOW,
+	  CALLS("capset", "setfsgid", "setfsuid", "setgid", "setgroups", "setregid", "setresgid", "setresuid", "setreuid",
+		"setuid") },
 	/* Sockets; families, types and protocols are judged by the sets. */
 	{ FILTER_ALLOW,
 	  CALLS("accept", "accept4", "bind", "connect", "getpeername", "getsockname", "getsockopt", "listen", "recvfrom",
@@ -80,6 +84,7 @@ static const struct filter_row strict_rows[] = {
 	{ "fchmod", FILTER_ALLOW, { BITS(1, SET_ID, 0) } },
 	{ "fchmodat", FILTER_ALLOW, { BITS(2, SET_ID, 0) } },
 	{ "fchmodat2", FILTER_ALLOW, { BITS(2, SET_ID, 0) } },
+	{ "renameat2", FILTER_ALLOW, { BITS(4, RENAME_WHITEOUT, 0) } },
 	{ "mknod", FILTER_ALLOW, { BITS(1, S_IFMT | SET_ID, S_IFREG) } },
 	{ "mknod", FILTER_ALLOW, { BITS(1, S_IFMT | SET_ID, S_IFIFO) } },
 	{ "mknodat", FILTER_ALLOW, { BITS(2, S_IFMT | SET_ID, S_IFREG) } },

@@ -70,6 +70,7 @@ static const struct filter_row refused_rows[] = {
 	{ "mknod", EPERM, { BITS(1, S_IFMT, S_IFBLK) } },
 	{ "mknodat", EPERM, { BITS(2, S_IFMT, S_IFCHR) } },
 	{ "mknodat", EPERM, { BITS(2, S_IFMT, S_IFBLK) } },
+	{ "renameat2", EPERM, { ANY(4, RENAME_WHITEOUT) } }, /* leaves a 0:0 where the file was */
 
 	/* No set-id file is born in the staged layer.  A mode counts only where the call creates something: without
 	 * O_CREAT the register holds whatever was there. */

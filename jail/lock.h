@@ -53,12 +53,12 @@ struct lock_probe {
 	int got;
 };
 #define LOCK_PROBES_MAX 64
-/* A file (mode 0444, empty) that the builder of a cell's root makes and that no path given to lock_landlock covers:
- * all that keeps it shut is Landlock. */
+/* A folder (mode 0777) that the builder of a cell's root mounts as a tiny writable tmpfs and that no writable path given
+ * to lock_landlock covers: all that keeps it shut is Landlock. */
 #define LOCK_CANARY "/.landlock"
 /* Tries, in a locked cell, what must be refused (each is harmless when it succeeds).  Fills up to `max` results, of
- * which LOCK_PROBES_MAX is enough, and returns how many of all did not come out as wanted.  Where Landlock is missing
- * (*ret_abi 0) the ones of layer "landlock" must fail. */
+ * which LOCK_PROBES_MAX is enough, and returns how many of all did not come out as wanted.  Only where there is no
+ * Landlock at all (*ret_abi 0) may, and does, the one of layer "landlock" fail. */
 size_t lock_selfcheck(struct lock_probe *ret, size_t max, size_t *ret_n);
 
 #endif

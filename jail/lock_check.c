@@ -147,9 +147,11 @@ static int probe_personality(void)
 	return 0;
 }
 
+#define NOWHERE 0xc0000201 /* 192.0.2.1 (RFC 5737): nobody is called on when the network is there after all */
+
 static int connect_out(int type, uint16_t port)
 {
-	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(0x01010101) };
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(NOWHERE) };
 	_cleanup_fd_ int fd = socket(AF_INET, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	if (fd < 0)
@@ -182,19 +184,23 @@ static int probe_shadow(void)
 	return open_path("/etc/shadow", O_RDONLY);
 }
 
-#define ROOT_FILE "/.lock-check"
-static int probe_root(void)
+static int create_path(const char *path)
 {
-	int r = open_path(ROOT_FILE, O_WRONLY | O_CREAT | O_EXCL);
+	int r = open_path(path, O_WRONLY | O_CREAT | O_EXCL);
 
 	if (!r)
-		unlink(ROOT_FILE);
+		unlink(path);
 	return r;
+}
+
+static int probe_root(void)
+{
+	return create_path("/.lock-check");
 }
 
 static int probe_canary(void)
 {
-	return open_path(LOCK_CANARY, O_RDONLY);
+	return create_path(LOCK_CANARY "/.lock-check");
 }
 
 /* ---- states: 0 as wanted, else an errno that says how it is not */
@@ -253,9 +259,9 @@ static const struct {
 	{ "mounts", "open /etc/shadow", ENOENT, 0, probe_shadow },
 	{ "mounts", "create a file in /", EROFS, 0, probe_root },
 	/* Landlock refuses a TCP connect before the routing is asked, so UDP speaks for the namespace. */
-	{ "network", "udp connect to 1.1.1.1", ENETUNREACH, 0, probe_udp },
-	{ "network", "tcp connect to 1.1.1.1", ENETUNREACH, EACCES, probe_tcp },
-	{ "landlock", "open " LOCK_CANARY, EACCES, 0, probe_canary },
+	{ "network", "udp connect to 192.0.2.1", ENETUNREACH, 0, probe_udp },
+	{ "network", "tcp connect to 192.0.2.1", ENETUNREACH, EACCES, probe_tcp },
+	{ "landlock", "create a file in " LOCK_CANARY, EACCES, 0, probe_canary },
 };
 
 _Static_assert(ARRAY_LEN(calls) + ARRAY_LEN(probes) <= LOCK_PROBES_MAX, "a caller's array holds them all");

@@ -79,7 +79,7 @@ static const struct refused helper_not_refused[] = {
 };
 
 #define BY_ARGUMENT (-2000)
-static const char by_argument[] = "clone unshare ioctl prctl mknod mknodat chmod fchmod fchmodat fchmodat2 creat open openat "
+static const char by_argument[] = "renameat2 clone unshare ioctl prctl mknod mknodat chmod fchmod fchmodat fchmodat2 creat open openat "
 				  "socket socketpair personality mmap mprotect fcntl prlimit64";
 
 /* The answer that `list` gives for number `nr`, or `missing`. */
@@ -183,7 +183,7 @@ static void sweep_architectures(int profile)
 
 struct edge {
 	const char *call;
-	uint64_t args[4];
+	uint64_t args[5];
 	int want[PROFILES]; /* cell, strict, helper */
 };
 
@@ -257,6 +257,11 @@ static const struct edge edges[] = {
 	{ "mknodat", { 0, 0, S_IFBLK | 0666 }, BOTH(EPERM) },
 	{ "mknodat", { 0, 0, S_IFREG | S_ISGID }, BOTH(EPERM) },
 	{ "mknodat", { 0, S_IFCHR, S_IFREG | 0644, S_IFCHR }, BOTH(0) },
+
+	{ "renameat2", { 3, 0, 3, 0, 0 }, BOTH(0) },
+	{ "renameat2", { 4, 0, 4, 0, 3 }, BOTH(0) }, /* RENAME_NOREPLACE | RENAME_EXCHANGE */
+	{ "renameat2", { 3, 0, 3, 0, 4 }, BOTH(EPERM) },
+	{ "renameat2", { 3, 0, 3, 0, 5 }, BOTH(EPERM) },
 
 	{ "chmod", { 0, 01777 }, BOTH(0) },
 	{ "chmod", { 0, 04755 }, BOTH(EPERM) },
