@@ -45,7 +45,8 @@ const char *buf_str(const struct buf *b);
 void buf_reset(struct buf *b);
 void buf_free(struct buf *b);
 
-/* Hands the memory over (NUL-terminated, to be freed by the caller); the buffer is empty afterwards.  NULL when memory is short. */
+/* Hands the memory over (NUL-terminated, to be freed by the caller); the buffer is empty afterwards.  NULL when memory
+ * is short. */
 char *buf_steal(struct buf *b) WARN_UNUSED;
 
 #endif

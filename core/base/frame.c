@@ -108,7 +108,8 @@ int frame_next(struct frame_reader *r, struct frame *ret, struct err *err)
 	const char *header = r->in.data + r->taken;
 	size_t len = get_u32(header);
 	if (len > r->max)
-		return err_set(err, E_PROTOCOL, "peer announced a message of %zu bytes; at most %u are allowed", len, r->max);
+		return err_set(err, E_PROTOCOL, "peer announced a message of %zu bytes; at most %u are allowed", len,
+			       r->max);
 	if (have < HEADER_LEN + len)
 		return 0;
 
@@ -227,7 +228,8 @@ static int send_frame(int fd, int timeout_ms, uint32_t type, const void *data, s
 	if (len > FRAME_MAX)
 		return err_set(err, E_LIMIT, "message of %zu bytes: at most %u can be sent", len, FRAME_MAX);
 	if (nfds > FRAME_FDS_MAX)
-		return err_set(err, E_LIMIT, "message with %zu descriptors: at most %d can be sent", nfds, FRAME_FDS_MAX);
+		return err_set(err, E_LIMIT, "message with %zu descriptors: at most %d can be sent", nfds,
+			       FRAME_FDS_MAX);
 	put_u32(header, (uint32_t)len);
 	put_u32(header + 4, type);
 	if (nfds)

@@ -16,7 +16,7 @@
 
 struct frame {
 	uint32_t type;
-	const char *data; /* into the reader's buffer, valid until the next call on the reader; NUL follows as a courtesy */
+	const char *data; /* into the reader's buffer, valid until the next call on the reader; a courtesy NUL follows */
 	size_t len;
 };
 
@@ -38,16 +38,17 @@ int frame_next(struct frame_reader *r, struct frame *ret, struct err *err) WARN_
 /* Blocks until a whole frame is there, at most `timeout_ms` (-1: for ever; E_IO with ETIMEDOUT in the text). */
 int frame_wait(struct frame_reader *r, int timeout_ms, struct frame *ret, struct err *err) WARN_UNUSED;
 
-/* Writes a whole frame to a socket, blocking also on a non-blocking fd; no SIGPIPE.  A peer that has not taken it all within
- * FRAME_SEND_MS is E_CLOSED.  After a failure the stream may end in half a frame: close it. */
+/* Writes a whole frame to a socket, blocking also on a non-blocking fd; no SIGPIPE.  A peer that has not taken it all
+ * within FRAME_SEND_MS is E_CLOSED.  After a failure the stream may end in half a frame: close it. */
 #define FRAME_SEND_MS 30000
 int frame_send(int fd, uint32_t type, const void *data, size_t len, struct err *err) WARN_UNUSED;
 int frame_send_within(int fd, int timeout_ms, uint32_t type, const void *data, size_t len, struct err *err) WARN_UNUSED;
 
+/* As frame_send, with up to FRAME_FDS_MAX descriptors passed along with the header (SCM_RIGHTS); and the counterpart
+ * that also receives them (CLOEXEC; the caller owns fds[0..*ret_nfds-1]).  Extra descriptors are closed. */
 #define FRAME_FDS_MAX 8
-/* As frame_send, with up to FRAME_FDS_MAX descriptors passed along with the header (SCM_RIGHTS); and the counterpart that also
- * receives them (CLOEXEC; the caller owns fds[0..*ret_nfds-1]).  Extra descriptors are closed. */
-int frame_send_fds(int fd, uint32_t type, const void *data, size_t len, const int *fds, size_t nfds, struct err *err) WARN_UNUSED;
+int frame_send_fds(int fd, uint32_t type, const void *data, size_t len, const int *fds, size_t nfds,
+		   struct err *err) WARN_UNUSED;
 int frame_fill_fds(struct frame_reader *r, int *fds, size_t max_fds, size_t *ret_nfds, struct err *err) WARN_UNUSED;
 
 #endif

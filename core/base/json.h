@@ -45,7 +45,8 @@ int json_parse_object(const char *text, size_t len, json_node **ret, struct err 
 /* Members by exact (case-sensitive) name; NULL, or `missing`, when absent or of another type. */
 const json_node *json_get(const json_node *object, const char *key);
 const char *json_get_str(const json_node *object, const char *key);
-int64_t json_get_int(const json_node *object, const char *key, int64_t missing); /* a number with a fraction counts as absent */
+/* A number with a fraction, or beyond 2^53, counts as absent. */
+int64_t json_get_int(const json_node *object, const char *key, int64_t missing);
 bool json_get_bool(const json_node *object, const char *key, bool missing);
 
 /* True when `object` has no key but the NULL-terminated list; else *ret_key (may be NULL) is the first stranger. */

@@ -2,8 +2,8 @@
  * The validator: what the grammar of RFC 8259 and the stricter choices of json.h admit, and nothing else.  One pass,
  * no copy of the text; recursion is bounded by JSON_DEPTH_MAX.
  *
- * Duplicate keys: while an object is open its keys lie on a stack of slices into the text; at its end they are
- * sorted (by what they say after unescaping) and neighbours compared.  A hash would be quadratic for who can choose keys.
+ * Duplicate keys: while an object is open its keys lie on a stack of slices into the text; at its end they are sorted
+ * (by what they say after unescaping) and neighbours compared.  A hash would be quadratic for who can choose keys.
  */
 #include <math.h>
 #include <stdio.h>
@@ -97,7 +97,8 @@ static bool check_escape(struct check *c)
 	if (unit < 0xd800 || unit > 0xdfff)
 		return true;
 
-	long low = unit <= 0xdbff && c->end - c->p >= 6 && c->p[0] == '\\' && c->p[1] == 'u' ? hex4(c->p + 2, c->end) : -1;
+	bool paired = unit <= 0xdbff && c->end - c->p >= 6 && c->p[0] == '\\' && c->p[1] == 'u';
+	long low = paired ? hex4(c->p + 2, c->end) : -1;
 	if (low < 0xdc00 || low > 0xdfff)
 		return fail(c, at, "lone surrogate");
 	c->p += 6;

@@ -10,24 +10,6 @@
 #include "core/base/path.h"
 #include "core/base/utf8.h"
 
-/* Default_Ignorable_Code_Point of Unicode 15; holds all that HFS+ ignores (U+200C..200F, 202A..202E, 206A..206F, FEFF). */
-static const struct {
-	uint32_t first, last;
-} ignorable[] = {
-	{ 0xad, 0xad },     { 0x34f, 0x34f },   { 0x61c, 0x61c },     { 0x115f, 0x1160 },   { 0x17b4, 0x17b5 },
-	{ 0x180b, 0x180f }, { 0x200b, 0x200f }, { 0x202a, 0x202e },   { 0x2060, 0x206f },   { 0x3164, 0x3164 },
-	{ 0xfe00, 0xfe0f }, { 0xfeff, 0xfeff }, { 0xffa0, 0xffa0 },   { 0xfff0, 0xfff8 },   { 0x1bca0, 0x1bca3 },
-	{ 0x1d173, 0x1d17a }, { 0xe0000, 0xe0fff },
-};
-
-static bool is_ignorable(uint32_t cp)
-{
-	for (size_t i = 0; i < ARRAY_LEN(ignorable); i++)
-		if (cp >= ignorable[i].first && cp <= ignorable[i].last)
-			return true;
-	return false;
-}
-
 struct name {
 	const char *at;
 	size_t len;
@@ -48,7 +30,7 @@ static uint32_t next_folded(struct name *n)
 		n->len -= used;
 		if (cp >= 'A' && cp <= 'Z')
 			return cp + ('a' - 'A');
-		if (!is_ignorable(cp))
+		if (!utf8_is_ignorable(cp))
 			return cp ? cp : 0xfffd;
 	}
 	return 0;
