@@ -8,6 +8,7 @@
 # at the end.  USER is a system user; it is made when missing and stays, because its files could outlive it.
 set -u
 umask 022
+PATH=$PATH:/usr/sbin:/sbin # useradd, also where root came by `su` without a login
 
 user=$1
 programs=$2

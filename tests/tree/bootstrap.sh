@@ -85,7 +85,7 @@ user_is 1000
 stand_in sudo "exit 1"
 bootstrap build
 is "$status" 3 "an ordinary user without sudo: stops with 3"
-is "$err" "bootstrap: packages: sqlite3 libsodium-dev: missing, and this user may not install them; run as root:\
+is "$err" "bootstrap: packages: some are missing, and this user may not install them; run as root:\
  apt-get update && apt-get install --yes --no-install-recommends sqlite3 libsodium-dev" "and one line says what to run"
 is "$out$(called apt-get)$(called autoreconf)" 00 "and nothing was done"
 bootstrap check
@@ -105,8 +105,13 @@ bootstrap build
 is "$status $(called sudo) $(called apt-get)" "3 0 2" "root needs no sudo"
 
 # The build.
-: >"$work/missing"
 user_is 1000
+echo dpkg >>"$work/missing"
+bootstrap build
+is "$status $(called apt-get)" "0 0" "without a package list nothing is installed and the build goes on"
+like "$err" '^bootstrap: packages: no Debian package list here; configure names what is missing$' "which is said"
+rm -rf "$tree/build" "$tree/configure" "$tree/Makefile.in"
+: >"$work/missing"
 bootstrap build
 is "$status" 0 "the first run builds"
 is "$(cat "$tree/build/made") $(called autoreconf) $(called apt-get)" "one 1 0" "with generated files, without apt"

@@ -30,4 +30,12 @@ while IFS="$tab" read -r program allowed; do
 	check "$program is a dynamic program" test -n "$(needed "$top_builddir/$program")"
 	is "$(strangers "$top_builddir/$program" "$allowed")" "" "$program needs no library beyond its list"
 done <"$work/programs"
+
+without_list=
+for file in "$top_builddir"/warder*; do
+	if [ -f "$file" ] && [ -x "$file" ] && ! grep -q "^${file##*/}$tab" "$work/programs"; then
+		without_list="$without_list ${file##*/}"
+	fi
+done
+is "$without_list" "" "no program is without a list"
 tap_end
