@@ -8,14 +8,15 @@
 #include "core/keeper/impl.h"
 #include "core/policy/action.h"
 
-static const char *call_cwd(const struct keeper *k)
+/* Commands start where the last one ended; file tools take relative names from the workspace. */
+const char *calls_folder(const struct keeper *k, const struct session_call *c)
 {
-	return k->state.cwd ? k->state.cwd : k->state.workspace;
+	return k->state.cwd && strcmp(c->name, "bash") == 0 ? k->state.cwd : k->state.workspace;
 }
 
 static int digest_of_call(struct keeper *k, const struct session_call *c, char ret_hex[DIGEST_HEX_LEN + 1])
 {
-	return action_digest(c->name, c->input, call_cwd(k), ret_hex, &k->why);
+	return action_digest(c->name, c->input, calls_folder(k, c), ret_hex, &k->why);
 }
 
 static int record_result(struct keeper *k, const struct session_call *c, const char *text, const char *outcome)
@@ -52,7 +53,7 @@ static int request(struct keeper *k, const struct session_call *c)
 	int r = digest_of_call(k, c, digest);
 
 	if (r == 0)
-		r = action_write(c->name, c->input, call_cwd(k), &text, &k->why);
+		r = action_write(c->name, c->input, calls_folder(k, c), &text, &k->why);
 	if (r == 0)
 		r = json_parse(buf_str(&text), text.len, &action, &k->why);
 	if (r < 0)

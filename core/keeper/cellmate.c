@@ -127,7 +127,7 @@ int cellmate_call(struct keeper *k, size_t index)
 	cJSON_AddNumberToObject(frame, "call", (double)c->seq);
 	cJSON_AddStringToObject(frame, "name", c->name);
 	cJSON_AddItemToObject(frame, "input", cJSON_Duplicate(c->input, true));
-	cJSON_AddStringToObject(frame, "cwd", k->state.cwd ? k->state.cwd : k->state.workspace);
+	cJSON_AddStringToObject(frame, "cwd", calls_folder(k, c));
 	if (wire_send(k->adapter.fd, WIRE_CALL, frame, &err) < 0)
 		return cellmate_died(k, err.text);
 	return 0;

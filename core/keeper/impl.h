@@ -95,6 +95,8 @@ int calls_advance(struct keeper *k) WARN_UNUSED;
 /* Every call that had started and has no result gets one with this outcome. */
 int calls_settle(struct keeper *k, const char *outcome, const char *text) WARN_UNUSED;
 size_t calls_running(const struct keeper *k);
+/* The folder in the cell that is part of a call's action. */
+const char *calls_folder(const struct keeper *k, const struct session_call *c);
 int64_t calls_next_deadline(const struct keeper *k); /* ms of CLOCK_MONOTONIC, -1: none */
 int calls_check_deadlines(struct keeper *k) WARN_UNUSED;
 /* A decision by operator or answers, compared with the digest that is pending. */
