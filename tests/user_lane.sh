@@ -27,7 +27,8 @@ if ! id -u "$user" >/dev/null 2>&1; then
 fi
 [ "$(id -u "$user")" -ne 0 ] || die "user $user: is root by another name; remove it"
 
-stage=$(mktemp -d "${TMPDIR:-/tmp}/warder-lane.XXXXXX") || die "stage: no temporary folder; make room in /tmp"
+# Not TMPDIR: root's may be closed to others.
+stage=$(mktemp -d /tmp/warder-lane.XXXXXX) || die "stage: no temporary folder; make room in /tmp"
 trap 'rm -rf "$stage"' EXIT
 trap 'exit 129' HUP
 trap 'exit 130' INT

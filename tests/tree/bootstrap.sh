@@ -20,6 +20,7 @@ AC_CONFIG_AUX_DIR([build-aux])
 AM_INIT_AUTOMAKE([foreign])
 AC_ARG_ENABLE([werror], [], [], [enable_werror=no])
 AC_ARG_VAR([COLOUR], [anything])
+AS_IF([test -n "$LACKING"], [AC_MSG_ERROR([$LACKING is missing])])
 AC_CONFIG_FILES([Makefile])
 AC_OUTPUT
 END
@@ -112,6 +113,13 @@ is "$status $(called apt-get)" "0 0" "without a package list nothing is installe
 like "$err" '^bootstrap: packages: no Debian package list here; configure names what is missing$' "which is said"
 rm -rf "$tree/build" "$tree/configure" "$tree/Makefile.in"
 : >"$work/missing"
+LACKING=libfoo
+export LACKING
+bootstrap check
+is "$status $out" "3 0 passed, 1 failed, 0 skipped" "a library that configure misses stops with 3"
+like "$err" '^bootstrap: configure: ended with status 1; see its message above and build/config.log$' "which is said"
+unset LACKING
+rm -rf "$tree/build" "$tree/configure" "$tree/Makefile.in"
 bootstrap build
 is "$status" 0 "the first run builds"
 is "$(cat "$tree/build/made") $(called autoreconf) $(called apt-get)" "one 1 0" "with generated files, without apt"
