@@ -37,6 +37,12 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 	return remove(path);
 }
 
+void session_end(int dirfd)
+{
+	nftw(folder_path(dirfd), remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+	close(dirfd);
+}
+
 void home_end(struct home *h)
 {
 	close(h->fd);

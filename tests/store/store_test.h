@@ -29,6 +29,8 @@ void home_end(struct home *h);
 int session_make(struct home *h, char ret_id[ID_LEN + 1]);
 /* A copy of a session's files into a new session. */
 int session_copy(struct home *h, int from, char ret_id[ID_LEN + 1]);
+/* Removes a session's folder and closes the descriptor. */
+void session_end(int dirfd);
 void file_copy(int from_fd, int to_fd, const char *name);
 /* Its path, in a static buffer. */
 const char *folder_path(int dirfd);

@@ -98,7 +98,7 @@ static void check_alterations(int victim)
 	log_verify(dirfd, &r);
 	ok(r.verdict == LOG_ALTERED && !r.seq && !r.claims[0].ok && r.claims[1].ok && r.claims[2].ok && r.claims[3].ok,
 	   "control: with every byte back only the triggers are missing");
-	close(dirfd);
+	session_end(dirfd);
 }
 
 /* What a hash over the value alone would not see. */
@@ -130,7 +130,7 @@ static void check_forms(int victim)
 		sql_without_triggers(dirfd, changes[i]);
 		snprintf(what, sizeof(what), "%s", changes[i]);
 		verdict_is(dirfd, LOG_ALTERED, 4, what);
-		close(dirfd);
+		session_end(dirfd);
 	}
 	/* A type that STRICT would refuse, put in behind its back: same bytes, other type. */
 	int dirfd = session_copy(&home, victim, NULL);
@@ -142,7 +142,7 @@ static void check_forms(int victim)
 				    "UPDATE sqlite_schema SET sql = sql || ' STRICT' WHERE name = 'body'; "
 				    "PRAGMA writable_schema = RESET");
 	verdict_is(dirfd, LOG_ALTERED, 4, "data as TEXT");
-	close(dirfd);
+	session_end(dirfd);
 }
 
 /* Everything that a reader would show. */
@@ -198,7 +198,7 @@ static void check_file_bits(int victim)
 		}
 		if (r.verdict != LOG_INTACT && !r.seq && r.claims[0].ok)
 			no_seq++;
-		close(dirfd);
+		session_end(dirfd);
 	}
 	for (int v = 0; v <= LOG_UNREADABLE; v++)
 		diag("%d %s", counts[v], log_verdict_name((enum log_verdict)v));
@@ -230,7 +230,7 @@ static void check_pages(int victim)
 		with_seq += r.verdict == LOG_UNREADABLE && r.seq > 0 && r.seq <= ROWS;
 		if (r.verdict == LOG_UNREADABLE && (r.claims[3].ok || r.claims[4].ok))
 			diag("page %lld: claims more than was read", (long long)page);
-		close(dirfd);
+		session_end(dirfd);
 	}
 	diag("%d of %lld pages unreadable, %d with a seq", unreadable, (long long)pages - 1, with_seq);
 	is_int(missed, 0, "no bad page is missed");
@@ -313,7 +313,7 @@ static void check_moves(int victim)
 		int dirfd = session_copy(&home, victim, NULL);
 		sql_without_triggers(dirfd, moves[i].sql);
 		verdict_is(dirfd, moves[i].verdict, moves[i].seq, moves[i].sql);
-		close(dirfd);
+		session_end(dirfd);
 	}
 }
 
@@ -332,7 +332,7 @@ static void check_truncation(int victim)
 	drop_triggers(dirfd);
 	log_verify(dirfd, &r);
 	ok(r.verdict == LOG_ALTERED && !r.seq && !r.claims[0].ok, "with the triggers gone: %s", r.claims[0].why);
-	close(dirfd);
+	session_end(dirfd);
 }
 
 int main(void)

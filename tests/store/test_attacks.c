@@ -129,7 +129,7 @@ static void check_controls(int victim)
 		char what[200];
 		snprintf(what, sizeof(what), "%s, triggers dropped", a->name);
 		verdict_is(dirfd, a->verdict, a->seq, what);
-		close(dirfd);
+		session_end(dirfd);
 	}
 }
 
@@ -142,7 +142,7 @@ static void check_positive(int victim)
 			      "INSERT INTO body SELECT 13, salt, preview, codec, data FROM body WHERE seq = 5", NULL, 0),
 	       SQLITE_OK, "control: seq 13 and its body are taken");
 	verdict_is(dirfd, LOG_ALTERED, 13, "a row that does not follow in the chain");
-	close(dirfd);
+	session_end(dirfd);
 
 	struct err err = { 0 };
 	struct log *log;
@@ -186,7 +186,7 @@ static void check_erasure(void)
 	log_reader_close(&r);
 	sql_without_triggers(dirfd, "DELETE FROM body WHERE seq = 6");
 	verdict_is(dirfd, LOG_ALTERED, 6, "a second body gone without a word");
-	close(dirfd);
+	session_end(dirfd);
 }
 
 /* What triggers cannot refuse is at least seen. */
@@ -224,7 +224,7 @@ static void check_schema(int victim)
 		log_verify(dirfd, &r);
 		ok(r.verdict == changes[i].verdict && !r.claims[0].ok && !r.seq, "%s: %s: %s", changes[i].sql,
 		   log_verdict_name(r.verdict), r.claims[0].why);
-		close(dirfd);
+		session_end(dirfd);
 	}
 }
 
