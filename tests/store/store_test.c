@@ -163,7 +163,7 @@ void add_many(struct log *log, int n)
 
 		for (size_t j = 0; j < fill; j++)
 			body[at++] = "the quick brown fox "[(j + random_below(3)) % 20];
-		strcpy(body + at, "\"}");
+		memcpy(body + at, "\"}", 3);
 		add(log, newest ? kinds[i % 6] : "session.created", i % 3 && newest ? 1 + random_below((uint32_t)newest) : 0,
 		    body, i % 7 ? LOG_NORMAL : LOG_BARRIER);
 	}
@@ -320,6 +320,13 @@ bool verdict_matches(int dirfd, enum log_verdict verdict, int64_t seq)
 	for (size_t i = 0; i < r.nclaims; i++)
 		diag("  %s %d seq %lld: %s", r.claims[i].claim, r.claims[i].ok, (long long)r.claims[i].seq, r.claims[i].why);
 	return false;
+}
+
+bool long_run(void)
+{
+	const char *set = getenv("WARDER_LONG");
+
+	return set && set[0];
 }
 
 static uint32_t random_state = 1;

@@ -62,6 +62,9 @@ bool verdict_matches(int dirfd, enum log_verdict verdict, int64_t seq);
 #define verdict_is(dirfd, verdict, seq, what)                                                                  \
 	ok(verdict_matches(dirfd, verdict, seq), "%s: %s at seq %lld", what, log_verdict_name(verdict), (long long)(seq))
 
+/* WARDER_LONG is set: `make check-long`. */
+bool long_run(void);
+
 /* Deterministic numbers; the seed is printed, and taken from WARDER_SEED when set. */
 void random_seed(void);
 uint32_t random_below(uint32_t n);

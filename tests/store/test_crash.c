@@ -204,7 +204,7 @@ static void check_torn_wal(int copies)
 
 int main(void)
 {
-	bool longer = getenv("WARDER_LONG");
+	bool longer = long_run();
 
 	random_seed();
 	home_make(&home);

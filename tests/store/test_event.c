@@ -128,16 +128,13 @@ int main(void)
 	if (!ok(f, "%s can be read", DOCUMENT))
 		return tap_end();
 	while (fgets(line, sizeof(line), f)) {
-		char word[16], value[512];
-
 		if (!strncmp(line, "vector ", 7) || (v.n && !isalpha((unsigned char)line[0]))) {
 			number = check(&v, number);
 			v.n = 0;
 		}
-		if ((v.n || !strncmp(line, "vector ", 7)) && v.n < 16 && sscanf(line, "%15s %511s", word, value) == 2) {
-			strcpy(v.word[v.n], word);
-			strcpy(v.value[v.n++], value);
-		}
+		if ((v.n || !strncmp(line, "vector ", 7)) && v.n < 16 &&
+		    sscanf(line, "%15s %511s", v.word[v.n], v.value[v.n]) == 2)
+			v.n++;
 	}
 	fclose(f);
 	is_int(number - 1, 6, "the page has six vectors");

@@ -110,7 +110,7 @@ static struct tally run(int rounds, bool lie)
 
 int main(void)
 {
-	int rounds = getenv("WARDER_LONG") ? ROUNDS_LONG : ROUNDS;
+	int rounds = long_run() ? ROUNDS_LONG : ROUNDS;
 
 	random_seed();
 	home_make(&home);
