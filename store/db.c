@@ -33,6 +33,9 @@ int db_fail(sqlite3 *db, int rc, struct err *err)
 		if (codes[i].rc == (rc & 0xff))
 			code = codes[i].code;
 	const char *text = db && sqlite3_errcode(db) != SQLITE_OK ? sqlite3_errmsg(db) : sqlite3_errstr(rc);
+	/* An authorizer of ours spoke: something had to be compiled that had been compiled before. */
+	if (rc == SQLITE_AUTH)
+		text = "somebody changed the definitions in the database";
 	/* Only these are about a system call; else errno is of some other day. */
 	if ((rc & 0xff) == SQLITE_IOERR || (rc & 0xff) == SQLITE_CANTOPEN || (rc & 0xff) == SQLITE_FULL)
 		return errnum ? err_errno(err, code, errnum, "%s", text) : err_set(err, code, "%s", text);

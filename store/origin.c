@@ -32,13 +32,18 @@ bool origin_elsewhere(sqlite3 *db, const uint8_t prev[DIGEST_LEN], int64_t seq, 
 	return false;
 }
 
-static bool has_row(int dirfd, int64_t seq, const uint8_t hash[DIGEST_LEN])
+/* The row verifies behind that session's row before it.  A copy of our own log does not answer to this: there the row
+ * would have to follow what it already failed to follow here. */
+static bool belongs(int dirfd, const struct event *e)
 {
 	_cleanup_log_reader_ struct log_reader *r = NULL;
-	struct event e;
+	struct event before;
+	uint8_t hash[DIGEST_LEN];
 
-	return !log_reader_open(dirfd, &r, NULL) && !log_reader_get(r, seq, &e, NULL) &&
-	       !memcmp(e.hash, hash, DIGEST_LEN);
+	if (log_reader_open(dirfd, &r, NULL) || log_reader_get(r, e->seq - 1, &before, NULL))
+		return false;
+	event_hash(before.hash, e, hash);
+	return !memcmp(hash, e->hash, DIGEST_LEN);
 }
 
 static bool same_folder(int a, int b)
@@ -54,7 +59,7 @@ static void dir_close(DIR **dir)
 		closedir(*dir);
 }
 
-bool origin_session(int dirfd, int64_t seq, const uint8_t hash[DIGEST_LEN], char ret_session[ID_LEN + 1])
+bool origin_session(int dirfd, const struct event *e, char ret_session[ID_LEN + 1])
 {
 	int fd = openat(dirfd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	_cleanup_(dir_close) DIR *sessions = fd < 0 ? NULL : fdopendir(fd);
@@ -68,7 +73,7 @@ bool origin_session(int dirfd, int64_t seq, const uint8_t hash[DIGEST_LEN], char
 		if (!id_valid(d->d_name))
 			continue;
 		_cleanup_fd_ int other = openat(fd, d->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (other < 0 || same_folder(other, dirfd) || !has_row(other, seq, hash))
+		if (other < 0 || same_folder(other, dirfd) || !belongs(other, e))
 			continue;
 		memcpy(ret_session, d->d_name, ID_LEN + 1);
 		return true;

@@ -15,7 +15,7 @@
 /* Finds the row that verifies as `seq` after the hash `prev` but stands at another seq. */
 bool origin_elsewhere(sqlite3 *db, const uint8_t prev[DIGEST_LEN], int64_t seq, int64_t *ret_stands_at);
 
-/* Finds a session in the same folder of sessions whose row `seq` has this hash. */
-bool origin_session(int dirfd, int64_t seq, const uint8_t hash[DIGEST_LEN], char ret_session[ID_LEN + 1]);
+/* Finds a session in the same folder of sessions in whose chain this row stands at its seq. */
+bool origin_session(int dirfd, const struct event *e, char ret_session[ID_LEN + 1]);
 
 #endif

@@ -89,9 +89,9 @@ static void put_list(struct buf *raw, const json_node *list)
 
 static void put_json(struct buf *raw, const json_node *value)
 {
-	_cleanup_buf_ struct buf text = BUF_INIT(RAW_MAX);
+	_cleanup_buf_ struct buf text = BUF_INIT(16 * RAW_MAX);
 
-	/* What does not fit is not written; its beginning is enough. */
+	/* Writing stops at the first piece that does not fit; what came before is enough. */
 	json_write(value, &text);
 	put(raw, buf_str(&text), text.len);
 }
@@ -146,7 +146,7 @@ void event_preview(const char *kind, const json_node *body, struct buf *out)
 	const char *const *fields = fields_of(kind);
 
 	if (!fields)
-		put_json(&raw, body);
+		put_value(&raw, body);
 	for (size_t i = 0; fields && i < FIELDS_MAX && fields[i]; i++) {
 		const json_node *value = json_get(body, fields[i]);
 		if (!value || cJSON_IsNull(value))

@@ -8,7 +8,8 @@
 #include "core/base/buf.h"
 #include "core/base/json.h"
 
-/* Appends at most EVENT_PREVIEW_COLUMNS columns.  Kinds without a row in the table show their body as it is. */
+/* Appends at most EVENT_PREVIEW_COLUMNS columns.  Kinds without a row in the table show their main argument, or
+ * the body as it is. */
 void event_preview(const char *kind, const json_node *body, struct buf *out);
 
 #endif

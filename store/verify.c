@@ -169,7 +169,7 @@ static void explain(struct scan *s, enum claim which, int64_t seq, const struct 
 		note(s, which, LOG_REORDERED, seq, "the row that belongs here stands at seq %" PRId64, at);
 	} else if (!e) {
 		note(s, which, LOG_TRUNCATED, seq, "rows are missing from here on");
-	} else if (origin_session(s->dirfd, seq, e->hash, session)) {
+	} else if (origin_session(s->dirfd, e, session)) {
 		note(s, which, LOG_SPLICED, seq, "this row is that of session %s", session);
 	} else {
 		note(s, which, LOG_ALTERED, seq, "the row, or its hash, is not what was written");
@@ -258,7 +258,7 @@ static void check_strays(struct scan *s)
 	if (r < 0)
 		unreadable(s, COMMITMENTS, s->next, &err);
 	else if (r == 1 && seq > s->newest)
-		note(s, SEQUENCE, LOG_TRUNCATED, seq, "the body is left of an event that is gone");
+		note(s, SEQUENCE, LOG_TRUNCATED, seq, "a body stands here without its event: events are missing from the end, or it was put there");
 	else if (r == 1)
 		note(s, COMMITMENTS, LOG_ALTERED, seq, "there is a body without its event");
 }
