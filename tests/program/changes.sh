@@ -6,8 +6,7 @@
 ws=$work/ws
 mkdir "$ws"
 cd "$ws" || exit 99
-run "$WARDER_BIN" doctor
-[ "$status" -eq 0 ] || skip_all "no jail on this machine"
+need_jail
 
 git init -q -b main
 printf 'one\ntwo\nthree\n' >text

@@ -6,8 +6,7 @@
 ws=$work/ws
 mkdir "$ws"
 cd "$ws" || exit 99
-run "$WARDER_BIN" doctor
-[ "$status" -eq 0 ] || skip_all "no jail on this machine: $(printf '%s' "$out" | grep -v '^ok' | head -n 2 | tr '\n' ' ')"
+need_jail
 
 # Each call leaves one mark of its own and takes a while.
 for n in 1 2 3; do

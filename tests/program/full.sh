@@ -21,8 +21,7 @@ export WARDER_HOME
 ws=$work/ws
 mkdir "$ws"
 cd "$ws" || exit 99
-run "$WARDER_BIN" doctor
-[ "$status" -eq 0 ] || skip_all "no jail on this machine"
+need_jail
 
 # Each result is large, and each command leaves a mark outside of what is logged.
 i=0

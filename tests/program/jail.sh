@@ -8,8 +8,7 @@ ws=$work/ws
 mkdir "$ws"
 cp "$probe" "$ws/probe"
 cd "$ws" || exit 99
-run "$WARDER_BIN" doctor
-[ "$status" -eq 0 ] || skip_all "no jail on this machine"
+need_jail
 
 mkdir -p "$HOME/.ssh" "$HOME/.aws"
 echo canary >"$HOME/.ssh/id_ed25519"

@@ -6,8 +6,7 @@ ws=$work/ws
 mkdir "$ws"
 cd "$ws" || exit 99
 echo one >file
-run "$WARDER_BIN" doctor
-[ "$status" -eq 0 ] || skip_all "no jail on this machine: $(printf '%s' "$out" | grep -v '^ok' | head -n 2 | tr '\n' ' ')"
+need_jail
 
 # warder_run NAME OPTIONS...: a headless run of the script on standard input; $status, $out, $err, $kinds.
 warder_run() {

@@ -8,8 +8,7 @@ ws=$work/ws
 mkdir "$ws"
 cd "$ws" || exit 99
 printf '{"content":[{"type":"tool_use","name":"bash","input":{"command":"touch ran"}}]}\n{"content":[{"type":"text","text":"x"}]}\n' >"$work/script"
-run "$WARDER_BIN" doctor
-[ "$status" -eq 0 ] || skip_all "no jail on this machine"
+need_jail
 
 processes() { ps -e -o args= | grep -E '^(warder|\[?warder-hand)' | sort; }
 mounts() { wc -l </proc/self/mountinfo; }

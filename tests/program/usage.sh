@@ -61,7 +61,7 @@ for c in show stop verify; do
 done
 
 # Scripts and answers are checked before anything starts.
-printf '{"content":[]}\n{"kontent":[]}\n' >"$work/bad-script"
+printf '{"content":[]}\n{"content":7}\n' >"$work/bad-script"
 refused 2 "$work/bad-script:2: \"content\" is not a list of blocks" run -m "scripted:$work/bad-script" --headless x
 printf '{"match":{},"decision":"perhaps"}\n' >"$work/bad-answers"
 refused 2 "$work/bad-answers:1: \"decision\" must be \"allow\" or \"deny\"" \
