@@ -93,8 +93,10 @@ static int store_row(sqlite3 *db, const char *id, const char *stamp, const struc
 {
 	_cleanup_stmt_ sqlite3_stmt *stmt = NULL;
 	const char *texts[] = { id, stamp, s->workspace, s->brain, s->preset, s->level, s->state, s->problem };
-	int r = db_prepare(db, "REPLACE INTO session(id, stamp, workspace, brain, preset, level, state, problem, created, "
-			       "last_seq) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)", &stmt, err);
+	int r = db_prepare(db,
+			   "REPLACE INTO session(id, stamp, workspace, brain, preset, level, state, problem, created, "
+			   "last_seq) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+			   &stmt, err);
 
 	if (r)
 		return r;
@@ -164,7 +166,8 @@ static int check_tables(sqlite3 *db, struct err *err)
 	int r = db_get_int(db, "PRAGMA user_version", &version, err);
 
 	if (!r)
-		r = db_get_int(db, "SELECT count(*) = 1 AND ifnull(max(sql = '" TABLE "'), 0) FROM sqlite_schema", &ours, err);
+		r = db_get_int(db, "SELECT count(*) = 1 AND ifnull(max(sql = '" TABLE "'), 0) FROM sqlite_schema",
+			       &ours, err);
 	if (r)
 		return r;
 	return version == VERSION && ours ? 0 : err_set(err, E_CORRUPT, "catalog.db is not of this version");
@@ -270,7 +273,8 @@ static const char *column(sqlite3_stmt *row, int i)
 	return text ? text : "";
 }
 
-static int hand_out(sqlite3_stmt *rows, int (*each)(const struct catalog_row *row, void *arg), void *arg, struct err *err)
+static int hand_out(sqlite3_stmt *rows, int (*each)(const struct catalog_row *row, void *arg), void *arg,
+		    struct err *err)
 {
 	int r, stop = 0;
 
@@ -335,8 +339,9 @@ int catalog_resolve(int home_fd, const char *name, char ret_session[32], struct 
 	struct search s = { .prefix = newest ? "" : name };
 
 	if (!newest && strlen(name) < PREFIX_MIN)
-		return err_set(err, E_USAGE, "session %.40s: too short; give at least %d characters, or - for the newest",
-			       name, PREFIX_MIN);
+		return err_set(err, E_USAGE,
+			       "session %.40s: too short; give at least %d characters, or - for the newest", name,
+			       PREFIX_MIN);
 	int r = each_folder(home_fd, match, &s, err);
 	if (r)
 		return r;
@@ -344,7 +349,8 @@ int catalog_resolve(int home_fd, const char *name, char ret_session[32], struct 
 		return err_set(err, E_NOTFOUND, newest ? "there is no session yet; start one with `warder run`" :
 							 "session %.40s: there is none; see `warder ls`", name);
 	if (!newest && s.matches > 1)
-		return err_set(err, E_USAGE, "session %.40s: %zu sessions begin so; give more characters", name, s.matches);
+		return err_set(err, E_USAGE, "session %.40s: %zu sessions begin so; give more characters", name,
+			       s.matches);
 	memcpy(ret_session, s.found, sizeof(s.found));
 	return 0;
 }

@@ -24,7 +24,8 @@ enum { BEGIN, ADD_EVENT, ADD_BODY, COMMIT, ROLLBACK, HEAD, STATEMENTS };
 
 static const char *const sql[STATEMENTS] = {
 	[BEGIN] = "BEGIN IMMEDIATE",
-	[ADD_EVENT] = "INSERT INTO event(seq, time, kind, actor, ref, len, commitment, hash) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+	[ADD_EVENT] = "INSERT INTO event(seq, time, kind, actor, ref, len, commitment, hash) "
+		      "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
 	[ADD_BODY] = "INSERT INTO body(seq, salt, preview, codec, data) VALUES(?1, ?2, ?3, ?4, ?5)",
 	[COMMIT] = "COMMIT",
 	[ROLLBACK] = "ROLLBACK",
@@ -161,7 +162,8 @@ static int connect_database(struct log *log, struct err *err)
 	sqlite3_set_authorizer(log->db, authorize, log);
 	r = check_whole(log, err);
 	if (!r)
-		r = db_exec(log->db, "PRAGMA journal_size_limit = " DB_TEXT(WAL_KEEP) "; PRAGMA synchronous = NORMAL", err);
+		r = db_exec(log->db, "PRAGMA journal_size_limit = " DB_TEXT(WAL_KEEP) "; PRAGMA synchronous = NORMAL",
+			    err);
 	log->tier = LOG_NORMAL;
 	for (size_t i = 0; !r && i < STATEMENTS; i++)
 		r = db_prepare(log->db, sql[i], &log->stmt[i], err);
