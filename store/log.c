@@ -22,10 +22,11 @@
 
 enum { BEGIN, ADD_EVENT, ADD_BODY, COMMIT, ROLLBACK, HEAD, STATEMENTS };
 
+#define INSERT_EVENT "INSERT INTO event(seq, time, kind, actor, ref, len, commitment, hash) "
+
 static const char *const sql[STATEMENTS] = {
 	[BEGIN] = "BEGIN IMMEDIATE",
-	[ADD_EVENT] = "INSERT INTO event(seq, time, kind, actor, ref, len, commitment, hash) "
-		      "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+	[ADD_EVENT] = INSERT_EVENT "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
 	[ADD_BODY] = "INSERT INTO body(seq, salt, preview, codec, data) VALUES(?1, ?2, ?3, ?4, ?5)",
 	[COMMIT] = "COMMIT",
 	[ROLLBACK] = "ROLLBACK",
