@@ -10,7 +10,6 @@
 #include <time.h>
 
 #include "core/base/id.h"
-#include "core/base/path.h"
 #include "store/db.h"
 #include "store/session_state.h"
 
@@ -19,6 +18,7 @@
 #define STAMP_MAX 160
 #define TEXT_MAX (64u << 10)
 #define PREFIX_MIN 4
+#define BUSY_MS 250 /* it is not worth waiting for a cache */
 #define SETTLE_S 2 /* a file that is younger may still change without a new mtime */
 
 #define TABLE                                                                                                   \
@@ -30,7 +30,7 @@ enum place { AS_IS, REBUILT, IN_MEMORY };
 
 static int open_sessions(int home_fd)
 {
-	return path_open_beneath(home_fd, "sessions", O_RDONLY | O_DIRECTORY, 0);
+	return openat(home_fd, "sessions", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
 static void dir_close(DIR **dir)
@@ -122,7 +122,7 @@ static int refresh_row(int sessions_fd, const char *id, void *arg, struct err *e
 {
 	sqlite3 *db = arg;
 	_cleanup_(arena_free) struct arena arena = ARENA_INIT(TEXT_MAX);
-	_cleanup_fd_ int fd = path_open_beneath(sessions_fd, id, O_RDONLY | O_DIRECTORY, 0);
+	_cleanup_fd_ int fd = openat(sessions_fd, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	struct session_state state;
 	char stamp[STAMP_MAX];
 
@@ -175,7 +175,7 @@ static int check_tables(sqlite3 *db, struct err *err)
 
 static int create_file(int home_fd, struct err *err)
 {
-	_cleanup_fd_ int fd = path_open_beneath(home_fd, DB_NAME, O_RDWR | O_CREAT | O_EXCL, 0600);
+	_cleanup_fd_ int fd = openat(home_fd, DB_NAME, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 
 	if (fd < 0 && errno == EEXIST)
 		return 0;
@@ -196,8 +196,10 @@ static int open_file(int home_fd, bool rebuild, sqlite3 **ret, struct err *err)
 	int r = create_file(home_fd, err);
 	if (!r)
 		r = db_open(home_fd, DB_NAME, DB_WRITE, &db, err);
-	if (!r)
-		r = db_exec(db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; BEGIN IMMEDIATE", err);
+	if (r)
+		return r;
+	sqlite3_busy_timeout(db, BUSY_MS);
+	r = db_exec(db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; BEGIN IMMEDIATE", err);
 	if (!r)
 		r = db_get_int(db, "SELECT count(*) FROM sqlite_schema", &tables, err);
 	if (!r && !tables)

@@ -277,7 +277,7 @@ static void conclude(struct scan *s)
 	prove(s, COMMITMENTS, "%" PRId64 " bodies are those that were committed to, %" PRId64 " erased", s->bodies,
 	      ret->erased);
 	prove(s, CHAIN, "every hash covers its row and the hash before it");
-	prove(s, HEAD, "newest hash %.16s; not anchored: rows removed from the end cannot be seen",
+	prove(s, HEAD, "newest hash %s; not anchored: rows removed from the end cannot be seen",
 	      ret->events ? digest_hex(s->prev, hex) : "none");
 	if (ret->claims[HEAD].ok)
 		ret->claims[HEAD].seq = s->newest;

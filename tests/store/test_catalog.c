@@ -244,9 +244,9 @@ static void check_read_only(void)
 	pid_t pid = fork();
 	if (!pid) {
 		bool root = geteuid() == 0;
-		if (root ? unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
-				   mount(home.path, home.path, NULL, MS_BIND, NULL) ||
-				   mount(NULL, home.path, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY, NULL) :
+		if (root ? unshare(CLONE_NEWNS) || mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL) ||
+				   mount(home.path, home.path, "none", MS_BIND, NULL) ||
+				   mount("none", home.path, "none", MS_REMOUNT | MS_BIND | MS_RDONLY, NULL) :
 			   fchmod(home.fd, 0500) || unlinkat(home.fd, "catalog.db", 0) == 0)
 			_exit(77);
 		home.fd = open(home.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -190,9 +190,8 @@ static void check_one_writer(void)
 static void check_modes(mode_t mask)
 {
 	static const char *const names[] = { "log.db", "log.db-wal", "log.db-shm", "lock", RESERVE_NAME };
-	mode_t old = umask(mask);
 	int dirfd = session_make(&home, NULL);
-	fchmod(dirfd, 0700);
+	mode_t old = umask(mask);
 	struct log *log = log_made(dirfd);
 	struct stat st;
 

@@ -285,9 +285,9 @@ static void check_read_only_disk(bool with_wal)
 
 		snprintf(path, sizeof(path), "%s", folder_path(dirfd));
 		if (root) {
-			if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
-			    mount(path, path, NULL, MS_BIND, NULL) ||
-			    mount(NULL, path, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY, NULL))
+			if (unshare(CLONE_NEWNS) || mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL) ||
+			    mount(path, path, "none", MS_BIND, NULL) ||
+			    mount("none", path, "none", MS_REMOUNT | MS_BIND | MS_RDONLY, NULL))
 				_exit(77);
 		} else if (chmod(path, 0500) || chmod(path, 0500)) {
 			_exit(77);
