@@ -10,7 +10,6 @@
 #include <time.h>
 
 #include "core/base/id.h"
-#include "core/base/path.h"
 #include "store/db.h"
 #include "store/session_state.h"
 
@@ -19,6 +18,7 @@
 #define STAMP_MAX 160
 #define TEXT_MAX (64u << 10)
 #define PREFIX_MIN 4
+#define BUSY_MS 250 /* it is not worth waiting for a cache */
 #define SETTLE_S 2 /* a file that is younger may still change without a new mtime */
 
 #define TABLE                                                                                                   \
@@ -30,7 +30,7 @@ enum place { AS_IS, REBUILT, IN_MEMORY };
 
 static int open_sessions(int home_fd)
 {
-	return path_open_beneath(home_fd, "sessions", O_RDONLY | O_DIRECTORY, 0);
+	return openat(home_fd, "sessions", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
 static void dir_close(DIR **dir)
@@ -93,8 +93,10 @@ static int store_row(sqlite3 *db, const char *id, const char *stamp, const struc
 {
 	_cleanup_stmt_ sqlite3_stmt *stmt = NULL;
 	const char *texts[] = { id, stamp, s->workspace, s->brain, s->preset, s->level, s->state, s->problem };
-	int r = db_prepare(db, "REPLACE INTO session(id, stamp, workspace, brain, preset, level, state, problem, created, "
-			       "last_seq) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)", &stmt, err);
+	int r = db_prepare(db,
+			   "REPLACE INTO session(id, stamp, workspace, brain, preset, level, state, problem, created, "
+			   "last_seq) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+			   &stmt, err);
 
 	if (r)
 		return r;
@@ -120,7 +122,7 @@ static int refresh_row(int sessions_fd, const char *id, void *arg, struct err *e
 {
 	sqlite3 *db = arg;
 	_cleanup_(arena_free) struct arena arena = ARENA_INIT(TEXT_MAX);
-	_cleanup_fd_ int fd = path_open_beneath(sessions_fd, id, O_RDONLY | O_DIRECTORY, 0);
+	_cleanup_fd_ int fd = openat(sessions_fd, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	struct session_state state;
 	char stamp[STAMP_MAX];
 
@@ -164,7 +166,8 @@ static int check_tables(sqlite3 *db, struct err *err)
 	int r = db_get_int(db, "PRAGMA user_version", &version, err);
 
 	if (!r)
-		r = db_get_int(db, "SELECT count(*) = 1 AND ifnull(max(sql = '" TABLE "'), 0) FROM sqlite_schema", &ours, err);
+		r = db_get_int(db, "SELECT count(*) = 1 AND ifnull(max(sql = '" TABLE "'), 0) FROM sqlite_schema",
+			       &ours, err);
 	if (r)
 		return r;
 	return version == VERSION && ours ? 0 : err_set(err, E_CORRUPT, "catalog.db is not of this version");
@@ -172,7 +175,7 @@ static int check_tables(sqlite3 *db, struct err *err)
 
 static int create_file(int home_fd, struct err *err)
 {
-	_cleanup_fd_ int fd = path_open_beneath(home_fd, DB_NAME, O_RDWR | O_CREAT | O_EXCL, 0600);
+	_cleanup_fd_ int fd = openat(home_fd, DB_NAME, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 
 	if (fd < 0 && errno == EEXIST)
 		return 0;
@@ -193,8 +196,10 @@ static int open_file(int home_fd, bool rebuild, sqlite3 **ret, struct err *err)
 	int r = create_file(home_fd, err);
 	if (!r)
 		r = db_open(home_fd, DB_NAME, DB_WRITE, &db, err);
-	if (!r)
-		r = db_exec(db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; BEGIN IMMEDIATE", err);
+	if (r)
+		return r;
+	sqlite3_busy_timeout(db, BUSY_MS);
+	r = db_exec(db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; BEGIN IMMEDIATE", err);
 	if (!r)
 		r = db_get_int(db, "SELECT count(*) FROM sqlite_schema", &tables, err);
 	if (!r && !tables)
@@ -270,7 +275,8 @@ static const char *column(sqlite3_stmt *row, int i)
 	return text ? text : "";
 }
 
-static int hand_out(sqlite3_stmt *rows, int (*each)(const struct catalog_row *row, void *arg), void *arg, struct err *err)
+static int hand_out(sqlite3_stmt *rows, int (*each)(const struct catalog_row *row, void *arg), void *arg,
+		    struct err *err)
 {
 	int r, stop = 0;
 
@@ -335,8 +341,9 @@ int catalog_resolve(int home_fd, const char *name, char ret_session[32], struct 
 	struct search s = { .prefix = newest ? "" : name };
 
 	if (!newest && strlen(name) < PREFIX_MIN)
-		return err_set(err, E_USAGE, "session %.40s: too short; give at least %d characters, or - for the newest",
-			       name, PREFIX_MIN);
+		return err_set(err, E_USAGE,
+			       "session %.40s: too short; give at least %d characters, or - for the newest", name,
+			       PREFIX_MIN);
 	int r = each_folder(home_fd, match, &s, err);
 	if (r)
 		return r;
@@ -344,7 +351,8 @@ int catalog_resolve(int home_fd, const char *name, char ret_session[32], struct 
 		return err_set(err, E_NOTFOUND, newest ? "there is no session yet; start one with `warder run`" :
 							 "session %.40s: there is none; see `warder ls`", name);
 	if (!newest && s.matches > 1)
-		return err_set(err, E_USAGE, "session %.40s: %zu sessions begin so; give more characters", name, s.matches);
+		return err_set(err, E_USAGE, "session %.40s: %zu sessions begin so; give more characters", name,
+			       s.matches);
 	memcpy(ret_session, s.found, sizeof(s.found));
 	return 0;
 }

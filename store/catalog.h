@@ -24,9 +24,10 @@ struct catalog_row {
 /* Brings the row of one session up to date from its log.  home_fd is the data folder that holds catalog.db and
  * sessions/. */
 int catalog_refresh(int home_fd, const char *session, struct err *err) WARN_UNUSED;
-/* Calls `each` newest first; rows of sessions whose log grew or whose folder is gone are brought up to date first.  Stops
- * when it returns non-zero and returns that value. */
-int catalog_each(int home_fd, int (*each)(const struct catalog_row *row, void *arg), void *arg, struct err *err) WARN_UNUSED;
+/* Calls `each` newest first; rows of sessions whose log grew or whose folder is gone are brought up to date first.
+ * Stops when it returns non-zero and returns that value. */
+int catalog_each(int home_fd, int (*each)(const struct catalog_row *row, void *arg), void *arg,
+		 struct err *err) WARN_UNUSED;
 /* Resolves "-", or a unique prefix of at least 4 characters, against sessions/ itself (E_NOTFOUND, E_USAGE). */
 int catalog_resolve(int home_fd, const char *name, char ret_session[32], struct err *err) WARN_UNUSED;
 

@@ -161,7 +161,7 @@ int db_open(int dirfd, const char *name, enum db_mode mode, sqlite3 **ret, struc
 
 void db_close(sqlite3 **db)
 {
-	/* Statements of ours are finalized before; close_v2 would turn a forgotten one into a leak of locks. */
+	/* Its statements were finalized by their owners. */
 	sqlite3_close(*db);
 	*db = NULL;
 }

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "core/base/path.h"
 #include "store/db.h"
 #include "store/entry.h"
 #include "store/reserve.h"
@@ -22,9 +21,11 @@
 
 enum { BEGIN, ADD_EVENT, ADD_BODY, COMMIT, ROLLBACK, HEAD, STATEMENTS };
 
+#define INSERT_EVENT "INSERT INTO event(seq, time, kind, actor, ref, len, commitment, hash) "
+
 static const char *const sql[STATEMENTS] = {
 	[BEGIN] = "BEGIN IMMEDIATE",
-	[ADD_EVENT] = "INSERT INTO event(seq, time, kind, actor, ref, len, commitment, hash) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+	[ADD_EVENT] = INSERT_EVENT "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
 	[ADD_BODY] = "INSERT INTO body(seq, salt, preview, codec, data) VALUES(?1, ?2, ?3, ?4, ?5)",
 	[COMMIT] = "COMMIT",
 	[ROLLBACK] = "ROLLBACK",
@@ -142,11 +143,12 @@ static int check_whole(struct log *log, struct err *err)
 	verify_database(log->db, log->dirfd, &report);
 	if (report.verdict == LOG_INTACT)
 		return 0;
-	for (size_t i = 0; i < report.nclaims; i++)
-		if (!report.claims[i].ok)
-			return err_set(err, E_CORRUPT, "%s at seq %" PRId64 ": %s; see `warder verify`",
-				       log_verdict_name(report.verdict), report.seq, report.claims[i].why);
-	return err_set(err, E_CORRUPT, "%s; see `warder verify`", log_verdict_name(report.verdict));
+	const char *why = "";
+	for (size_t i = 0; i < report.nclaims && !why[0]; i++)
+		if (!report.claims[i].ok && report.claims[i].seq == report.seq)
+			why = report.claims[i].why;
+	return err_set(err, E_CORRUPT, "%s at seq %" PRId64 ": %s; see `warder verify`",
+		       log_verdict_name(report.verdict), report.seq, why);
 }
 
 static int connect_database(struct log *log, struct err *err)
@@ -161,7 +163,8 @@ static int connect_database(struct log *log, struct err *err)
 	sqlite3_set_authorizer(log->db, authorize, log);
 	r = check_whole(log, err);
 	if (!r)
-		r = db_exec(log->db, "PRAGMA journal_size_limit = " DB_TEXT(WAL_KEEP) "; PRAGMA synchronous = NORMAL", err);
+		r = db_exec(log->db, "PRAGMA journal_size_limit = " DB_TEXT(WAL_KEEP) "; PRAGMA synchronous = NORMAL",
+			    err);
 	log->tier = LOG_NORMAL;
 	for (size_t i = 0; !r && i < STATEMENTS; i++)
 		r = db_prepare(log->db, sql[i], &log->stmt[i], err);
@@ -183,7 +186,7 @@ static int build_database(int dirfd, struct err *err)
 		if (unlinkat(dirfd, leftovers[i], 0) && errno != ENOENT)
 			return err_errno(err, E_IO, errno, "cannot remove %s", leftovers[i]);
 	/* SQLite gives its -wal and -shm the mode of the database. */
-	_cleanup_fd_ int fd = path_open_beneath(dirfd, NEW_NAME, O_RDWR | O_CREAT | O_EXCL, 0600);
+	_cleanup_fd_ int fd = openat(dirfd, NEW_NAME, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0 || fchmod(fd, 0600))
 		return err_errno(err, E_IO, errno, "cannot create the log");
 	fd_close(&fd);
@@ -196,6 +199,10 @@ static int build_database(int dirfd, struct err *err)
 		return r;
 	if (renameat(dirfd, NEW_NAME, dirfd, DB_NAME) || fsync(dirfd))
 		return err_errno(err, E_IO, errno, "cannot put the log in its place");
+	/* The folder's own entry: a barrier is worth nothing in a folder that a power cut takes away. */
+	_cleanup_fd_ int sessions = openat(dirfd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (sessions < 0 || fsync(sessions))
+		return err_errno(err, E_IO, errno, "cannot sync the folder of sessions");
 	return 0;
 }
 
@@ -240,29 +247,30 @@ int log_open(int dirfd, struct log **ret, struct err *err)
 	return 0;
 }
 
-static void bind_event(sqlite3_stmt *stmt, const struct event *e)
+/* Each of these may fail for memory; a row with a NULL in it must never be the outcome. */
+static int bind_event(sqlite3_stmt *stmt, const struct event *e)
 {
-	sqlite3_bind_int64(stmt, 1, e->seq);
-	sqlite3_bind_int64(stmt, 2, e->time);
-	sqlite3_bind_text(stmt, 3, e->kind, -1, SQLITE_STATIC);
-	sqlite3_bind_text(stmt, 4, e->actor, -1, SQLITE_STATIC);
-	if (e->ref)
-		sqlite3_bind_int64(stmt, 5, e->ref);
-	else
-		sqlite3_bind_null(stmt, 5);
-	sqlite3_bind_int64(stmt, 6, e->len);
-	sqlite3_bind_blob(stmt, 7, e->commitment, DIGEST_LEN, SQLITE_STATIC);
-	sqlite3_bind_blob(stmt, 8, e->hash, DIGEST_LEN, SQLITE_STATIC);
+	int bad = sqlite3_bind_int64(stmt, 1, e->seq);
+
+	bad |= sqlite3_bind_int64(stmt, 2, e->time);
+	bad |= sqlite3_bind_text(stmt, 3, e->kind, -1, SQLITE_STATIC);
+	bad |= sqlite3_bind_text(stmt, 4, e->actor, -1, SQLITE_STATIC);
+	bad |= e->ref ? sqlite3_bind_int64(stmt, 5, e->ref) : sqlite3_bind_null(stmt, 5);
+	bad |= sqlite3_bind_int64(stmt, 6, e->len);
+	bad |= sqlite3_bind_blob(stmt, 7, e->commitment, DIGEST_LEN, SQLITE_STATIC);
+	bad |= sqlite3_bind_blob(stmt, 8, e->hash, DIGEST_LEN, SQLITE_STATIC);
+	return bad;
 }
 
-static void bind_body(sqlite3_stmt *stmt, int64_t seq, const struct row_body *b)
+static int bind_body(sqlite3_stmt *stmt, int64_t seq, const struct row_body *b)
 {
-	sqlite3_bind_int64(stmt, 1, seq);
-	sqlite3_bind_blob(stmt, 2, b->salt, (int)b->salt_len, SQLITE_STATIC);
-	sqlite3_bind_text(stmt, 3, b->preview, (int)b->preview_len, SQLITE_STATIC);
-	sqlite3_bind_int64(stmt, 4, b->stored.codec);
-	/* A NULL pointer would be bound as NULL, not as an empty blob. */
-	sqlite3_bind_blob(stmt, 5, b->stored.len ? b->stored.data : "", (int)b->stored.len, SQLITE_STATIC);
+	int bad = sqlite3_bind_int64(stmt, 1, seq);
+
+	bad |= sqlite3_bind_blob(stmt, 2, b->salt, (int)b->salt_len, SQLITE_STATIC);
+	bad |= sqlite3_bind_text(stmt, 3, b->preview, (int)b->preview_len, SQLITE_STATIC);
+	bad |= sqlite3_bind_int64(stmt, 4, b->stored.codec);
+	bad |= sqlite3_bind_blob(stmt, 5, b->stored.data, (int)b->stored.len, SQLITE_STATIC);
+	return bad;
 }
 
 static int run(struct log *log, int which, struct err *err)
@@ -277,8 +285,9 @@ static int store(struct log *log, const struct entry *entry, enum log_tier tier,
 {
 	int r = set_tier(log, tier, err);
 
-	bind_event(log->stmt[ADD_EVENT], &entry->event);
-	bind_body(log->stmt[ADD_BODY], entry->event.seq, &entry->body);
+	if (!r && (bind_event(log->stmt[ADD_EVENT], &entry->event) ||
+		   bind_body(log->stmt[ADD_BODY], entry->event.seq, &entry->body)))
+		r = err_set(err, E_NOMEM, "a value could not be handed to SQLite");
 	for (int i = BEGIN; !r && i <= COMMIT; i++)
 		r = run(log, i, err);
 	if (!sqlite3_get_autocommit(log->db))

@@ -43,7 +43,8 @@ void log_close(struct log **log);
 
 /* E_INVALID and E_LIMIT are about the entry (words, reference, body): nothing was tried and the handle is as before.
  * Every other failure breaks it. */
-int log_append(struct log *log, const struct log_entry *entry, enum log_tier tier, int64_t *ret_seq, struct err *err) WARN_UNUSED;
+int log_append(struct log *log, const struct log_entry *entry, enum log_tier tier, int64_t *ret_seq,
+	       struct err *err) WARN_UNUSED;
 /* The one thing that a handle broken by E_FULL still takes: `session.error` once, then `session.status_idle` or
  * `session.status_terminated` once.  The first call gives back the disk reserve; the rows are durable (LOG_BARRIER).
  * Best effort: another process may take the space. */

@@ -225,7 +225,8 @@ int log_reader_get(struct log_reader *r, int64_t seq, struct event *ret, struct 
 	return rc < 0 ? rc : 0;
 }
 
-int log_reader_last_of(struct log_reader *r, const char *kind_prefix, int64_t before, struct event *ret, struct err *err)
+int log_reader_last_of(struct log_reader *r, const char *kind_prefix, int64_t before, struct event *ret,
+		       struct err *err)
 {
 	int rc = find_row(r, LAST_OF, before ? before : INT64_MAX, kind_prefix, ret, err);
 

@@ -25,8 +25,10 @@ int log_reader_last(struct log_reader *r, int64_t *ret_seq, struct err *err) WAR
 /* The row `seq`; E_NOTFOUND when absent.  *ret points into the reader until its next call.  An erased body has
  * body == NULL. */
 int log_reader_get(struct log_reader *r, int64_t seq, struct event *ret, struct err *err) WARN_UNUSED;
-/* The newest row before `before` (0: from the end) whose kind begins with `kind_prefix`; E_NOTFOUND. Scans backwards. */
-int log_reader_last_of(struct log_reader *r, const char *kind_prefix, int64_t before, struct event *ret, struct err *err) WARN_UNUSED;
+/* The newest row before `before` (0: from the end) whose kind begins with `kind_prefix`; E_NOTFOUND.  Looks backwards,
+ * row by row. */
+int log_reader_last_of(struct log_reader *r, const char *kind_prefix, int64_t before, struct event *ret,
+		       struct err *err) WARN_UNUSED;
 /* Calls `each` for every row with seq > after, in order, bodies included; stops when it returns non-zero and returns
  * that value.  `each` must not use the same reader.  Rows that are appended meanwhile may or may not be seen. */
 int log_reader_each(struct log_reader *r, int64_t after, int (*each)(const struct event *e, void *arg), void *arg,

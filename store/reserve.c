@@ -4,11 +4,10 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "core/base/path.h"
 
 int reserve_hold(int dirfd, struct err *err)
 {
-	_cleanup_fd_ int fd = path_open_beneath(dirfd, RESERVE_NAME, O_RDWR | O_CREAT | O_NOCTTY, 0600);
+	_cleanup_fd_ int fd = openat(dirfd, RESERVE_NAME, O_RDWR | O_CREAT | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC, 0600);
 
 	if (fd < 0 || fchmod(fd, 0600))
 		return err_errno(err, E_IO, errno, "cannot make the session's disk reserve");

@@ -69,5 +69,6 @@ const char *row_body(sqlite3_stmt *stmt, int first, struct row_body *ret)
 
 void row_commit(const struct row_body *b, uint8_t ret[DIGEST_LEN])
 {
-	event_commit(b->salt, b->salt_len, b->preview, b->preview_len, b->stored.codec, b->stored.data, b->stored.len, ret);
+	event_commit(b->salt, b->salt_len, b->preview, b->preview_len, b->stored.codec, b->stored.data, b->stored.len,
+		     ret);
 }

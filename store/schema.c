@@ -82,7 +82,8 @@ static int check_number(sqlite3 *db, const char *pragma, int64_t want, struct er
 	if (r)
 		return r;
 	if (got != want)
-		return err_set(err, E_CORRUPT, "%s is %" PRId64 ", not %" PRId64, pragma + strlen("PRAGMA "), got, want);
+		return err_set(err, E_CORRUPT, "%s is %" PRId64 ", not %" PRId64, pragma + strlen("PRAGMA "), got,
+			       want);
 	return 0;
 }
 
@@ -122,7 +123,8 @@ static int check_object(sqlite3_stmt *row, enum schema_part part, unsigned *foun
 	}
 	if (part == SCHEMA_TABLES)
 		return 0;
-	return err_set(err, E_CORRUPT, "%.20s %.80s is not ours", type ? type : "object", name ? name : "without a name");
+	return err_set(err, E_CORRUPT, "%.20s %.80s is not ours", type ? type : "object",
+		       name ? name : "without a name");
 }
 
 static int check_objects(sqlite3 *db, enum schema_part part, struct err *err)

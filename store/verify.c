@@ -96,7 +96,7 @@ static void check_schema(struct scan *s)
 	if (!r) {
 		prove(s, SCHEMA, "tables and triggers are warder's, format version %d", EVENT_FORMAT_VERSION);
 	} else if (r != E_CORRUPT || says_corrupt(s->db)) {
-		/* A newer version (E_INVALID) is among these: its rules are others, nothing that follows would be right. */
+		/* Among these is a newer version (E_INVALID): by its rules what follows here may be wrong. */
 		unreadable(s, SCHEMA, 0, &err);
 	} else {
 		note(s, SCHEMA, LOG_ALTERED, 0, "%.200s", err.text);
@@ -210,7 +210,8 @@ static int prepare(struct scan *s, struct err *err)
 	if (!r)
 		r = db_prepare(s->db, "SELECT " ROW_BODY " FROM body WHERE body.seq = ?1", &s->body, err);
 	if (!r)
-		r = db_prepare(s->db, "SELECT DISTINCT ref FROM event WHERE kind = 'log.erased' AND ref < seq ORDER BY ref",
+		r = db_prepare(s->db,
+			       "SELECT DISTINCT ref FROM event WHERE kind = 'log.erased' AND ref < seq ORDER BY ref",
 			       &s->erased, err);
 	return r;
 }
@@ -253,12 +254,13 @@ static void check_strays(struct scan *s)
 	if (r >= 0)
 		r = db_get_int(s->db, "SELECT count(*) FROM body", &total, &err);
 	if (!r && total != s->bodies)
-		r = find_seq(s, "SELECT seq FROM body WHERE seq NOT IN (SELECT seq FROM event) ORDER BY seq LIMIT 1", &seq,
-			     &err);
+		r = find_seq(s, "SELECT seq FROM body WHERE seq NOT IN (SELECT seq FROM event) ORDER BY seq LIMIT 1",
+			     &seq, &err);
 	if (r < 0)
 		unreadable(s, COMMITMENTS, s->next, &err);
 	else if (r == 1 && seq > s->newest)
-		note(s, SEQUENCE, LOG_TRUNCATED, seq, "a body stands here without its event: events are missing from the end, or it was put there");
+		note(s, SEQUENCE, LOG_TRUNCATED, seq,
+		     "a body stands here without its event: events are missing from the end, or it was put there");
 	else if (r == 1)
 		note(s, COMMITMENTS, LOG_ALTERED, seq, "there is a body without its event");
 }
@@ -268,14 +270,14 @@ static void conclude(struct scan *s)
 	struct log_report *ret = s->ret;
 	char hex[DIGEST_HEX_LEN + 1];
 
-	for (size_t i = 0; s->stopped && i < CLAIMS; i++)
+	for (enum claim i = 0; s->stopped && i < CLAIMS; i++)
 		if (i != SCHEMA)
 			note(s, i, ret->verdict, 0, "not proven: the log was not read beyond seq %" PRId64, s->newest);
 	prove(s, SEQUENCE, "seq 1 to %" PRId64 " without a gap", ret->events);
 	prove(s, COMMITMENTS, "%" PRId64 " bodies are those that were committed to, %" PRId64 " erased", s->bodies,
 	      ret->erased);
 	prove(s, CHAIN, "every hash covers its row and the hash before it");
-	prove(s, HEAD, "newest hash %.16s; not anchored: rows removed from the end cannot be seen",
+	prove(s, HEAD, "newest hash %s; not anchored: rows removed from the end cannot be seen",
 	      ret->events ? digest_hex(s->prev, hex) : "none");
 	if (ret->claims[HEAD].ok)
 		ret->claims[HEAD].seq = s->newest;

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "core/base/path.h"
 #include "store/log.h"
 
 #define LOCK_NAME "lock"
@@ -12,7 +11,7 @@
 int writer_lock_take(int dirfd, int *ret_fd, struct err *err)
 {
 	struct flock all = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
-	_cleanup_fd_ int fd = path_open_beneath(dirfd, LOCK_NAME, O_RDWR | O_CREAT | O_NOCTTY, 0600);
+	_cleanup_fd_ int fd = openat(dirfd, LOCK_NAME, O_RDWR | O_CREAT | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC, 0600);
 
 	/* fchmod: a umask may have taken even our own bits. */
 	if (fd < 0 || fchmod(fd, 0600))
@@ -29,7 +28,7 @@ int writer_lock_take(int dirfd, int *ret_fd, struct err *err)
 bool log_is_locked(int dirfd)
 {
 	struct flock all = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
-	_cleanup_fd_ int fd = path_open_beneath(dirfd, LOCK_NAME, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
+	_cleanup_fd_ int fd = openat(dirfd, LOCK_NAME, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC);
 
 	if (fd < 0)
 		return errno != ENOENT;

@@ -35,7 +35,8 @@ static double append(struct log *log, int n, int barrier_every)
 	for (int i = 1; i <= n; i++) {
 		struct err err = { 0 };
 		int64_t seq;
-		if (log_append(log, &e, barrier_every && i % barrier_every == 0 ? LOG_BARRIER : LOG_NORMAL, &seq, &err)) {
+		if (log_append(log, &e, barrier_every && i % barrier_every == 0 ? LOG_BARRIER : LOG_NORMAL, &seq,
+			       &err)) {
 			printf("append: %s\n", err.text);
 			exit(1);
 		}
@@ -74,7 +75,8 @@ int main(int argc, char **argv)
 	int dirfd = session_make(&home, NULL);
 	struct log *log = log_made(dirfd);
 	double synced = write_lines(dirfd, BARRIERS, true), plain = write_lines(dirfd, NORMALS, false);
-	double barrier = append(log, BARRIERS, 1), normal = append(log, NORMALS, 0), mixed = append(log, MIXED, MIXED_EVERY);
+	double barrier = append(log, BARRIERS, 1), normal = append(log, NORMALS, 0),
+	       mixed = append(log, MIXED, MIXED_EVERY);
 	synced = (synced + write_lines(dirfd, BARRIERS, true)) / 2;
 	log_close(&log);
 	double start = now();

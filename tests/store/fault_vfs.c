@@ -60,7 +60,8 @@ static void image_write(struct image *i, off_t at, const char *data, size_t len)
 		memset(i->data + i->len, 0, end - i->len);
 		i->len = end;
 	}
-	memcpy(i->data + at, data, len);
+	if (len)
+		memcpy(i->data + at, data, len);
 }
 
 static void image_truncate(struct image *i, size_t len)

@@ -2,8 +2,8 @@
  * fault_vfs: a SQLite VFS over the real one that makes the disk fail, or remembers what a power cut would leave.  For
  * tests; it becomes the default VFS, so that the code under test needs no door for it.
  *
- * Power: of each file a durable image is kept, and the writes since its last sync.  A cut takes the image and applies to
- * it, sector by sector, a random part of those writes.  Nothing else is assumed to be on the disk.
+ * Power: of each file a durable image is kept, and the writes since its last sync.  A cut takes the image and applies
+ * to it, sector by sector, a random part of those writes.  Nothing else is assumed to be on the disk.
  */
 #ifndef WARDER_TESTS_FAULT_VFS_H
 #define WARDER_TESTS_FAULT_VFS_H

@@ -22,7 +22,8 @@ void home_make(struct home *h)
 {
 	const char *tmp = getenv("TMPDIR");
 
-	snprintf(h->path, sizeof(h->path), "%s/warder-store-XXXXXX", tmp && tmp[0] == '/' && strlen(tmp) < 200 ? tmp : "/tmp");
+	snprintf(h->path, sizeof(h->path), "%s/warder-store-XXXXXX",
+		 tmp && tmp[0] == '/' && strlen(tmp) < 200 ? tmp : "/tmp");
 	if (!mkdtemp(h->path) || (h->fd = open(h->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0 ||
 	    mkdirat(h->fd, "sessions", 0700) ||
 	    (h->sessions_fd = openat(h->fd, "sessions", O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
@@ -164,8 +165,8 @@ void add_many(struct log *log, int n)
 		for (size_t j = 0; j < fill; j++)
 			body[at++] = "the quick brown fox "[(j + random_below(3)) % 20];
 		memcpy(body + at, "\"}", 3);
-		add(log, newest ? kinds[i % 6] : "session.created", i % 3 && newest ? 1 + random_below((uint32_t)newest) : 0,
-		    body, i % 7 ? LOG_NORMAL : LOG_BARRIER);
+		add(log, newest ? kinds[i % 6] : "session.created",
+		    i % 3 && newest ? 1 + random_below((uint32_t)newest) : 0, body, i % 7 ? LOG_NORMAL : LOG_BARRIER);
 	}
 }
 
@@ -231,8 +232,8 @@ static void collect_triggers(int dirfd, char *names, char *sql, size_t size)
 	sqlite3_stmt *stmt;
 	size_t n = 0, m = 0;
 
-	if (sqlite3_prepare_v2(db, "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' ORDER BY rowid", -1, &stmt,
-			       NULL) != SQLITE_OK)
+	if (sqlite3_prepare_v2(db, "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' ORDER BY rowid", -1,
+			       &stmt, NULL) != SQLITE_OK)
 		die("triggers", sqlite3_errmsg(db));
 	names[0] = sql[0] = '\0';
 	while (sqlite3_step(stmt) == SQLITE_ROW) {
@@ -318,7 +319,8 @@ bool verdict_matches(int dirfd, enum log_verdict verdict, int64_t seq)
 		return true;
 	diag("got %s at seq %lld", log_verdict_name(r.verdict), (long long)r.seq);
 	for (size_t i = 0; i < r.nclaims; i++)
-		diag("  %s %d seq %lld: %s", r.claims[i].claim, r.claims[i].ok, (long long)r.claims[i].seq, r.claims[i].why);
+		diag("  %s %d seq %lld: %s", r.claims[i].claim, r.claims[i].ok, (long long)r.claims[i].seq,
+		     r.claims[i].why);
 	return false;
 }
 

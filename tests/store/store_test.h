@@ -59,8 +59,9 @@ bool have_program(const char *name);
 
 /* Checks the verdict and the first bad seq; prints the report when they are others. */
 bool verdict_matches(int dirfd, enum log_verdict verdict, int64_t seq);
-#define verdict_is(dirfd, verdict, seq, what)                                                                  \
-	ok(verdict_matches(dirfd, verdict, seq), "%s: %s at seq %lld", what, log_verdict_name(verdict), (long long)(seq))
+#define verdict_is(dirfd, verdict, seq, what)                                                           \
+	ok(verdict_matches(dirfd, verdict, seq), "%s: %s at seq %lld", what, log_verdict_name(verdict), \
+	   (long long)(seq))
 
 /* WARDER_LONG is set: `make check-long`. */
 bool long_run(void);

@@ -30,7 +30,8 @@ static size_t get_bytes(int dirfd, const struct column *c, int64_t seq, uint8_t 
 	size_t n = 0;
 
 	snprintf(path, sizeof(path), "%s/log.db", folder_path(dirfd));
-	snprintf(sql, sizeof(sql), "SELECT CAST(%s AS BLOB) FROM %s WHERE seq = %lld", c->name, c->table, (long long)seq);
+	snprintf(sql, sizeof(sql), "SELECT CAST(%s AS BLOB) FROM %s WHERE seq = %lld", c->name, c->table,
+		 (long long)seq);
 	if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK &&
 	    sqlite3_prepare_v2(db, sql, -1, &stmt, NULL) == SQLITE_OK) {
 		if (sqlite3_step(stmt) == SQLITE_ROW && (size_t)sqlite3_column_bytes(stmt, 0) <= size) {
@@ -55,7 +56,8 @@ static void set_bytes(int dirfd, const struct column *c, int64_t seq, const uint
 	if (c->cast && !strcmp(c->cast, "INTEGER"))
 		snprintf(sql + at, sizeof(sql) - at, "' AS TEXT) + 0 WHERE seq = %lld", (long long)seq);
 	else
-		snprintf(sql + at, sizeof(sql) - at, "' AS %s) WHERE seq = %lld", c->cast ? c->cast : "BLOB", (long long)seq);
+		snprintf(sql + at, sizeof(sql) - at, "' AS %s) WHERE seq = %lld", c->cast ? c->cast : "BLOB",
+			 (long long)seq);
 	sql_must(dirfd, sql);
 }
 
@@ -80,8 +82,8 @@ static void alter_one(int dirfd, const struct column *c)
 		bytes[at] = (uint8_t)(old == '9' ? '1' : old + 1);
 
 	set_bytes(dirfd, c, seq, bytes, n);
-	snprintf(what, sizeof(what), "%s.%s of %lld, byte %zu, %02x to %02x", c->table, c->name, (long long)seq, at, old,
-		 bytes[at]);
+	snprintf(what, sizeof(what), "%s.%s of %lld, byte %zu, %02x to %02x", c->table, c->name, (long long)seq, at,
+		 old, bytes[at]);
 	verdict_is(dirfd, LOG_ALTERED, seq, what);
 	bytes[at] = old;
 	set_bytes(dirfd, c, seq, bytes, n);
@@ -263,12 +265,15 @@ static void check_splice(void)
 
 	add_many(log, 20);
 	log_close(&log);
-	static const char one[] = "DELETE FROM event WHERE seq = 5; INSERT INTO event SELECT * FROM d.event WHERE seq = 5; "
-				  "DELETE FROM body WHERE seq = 5; INSERT INTO body SELECT * FROM d.body WHERE seq = 5";
-	static const char many[] = "DELETE FROM event WHERE seq > 7; INSERT INTO event SELECT * FROM d.event WHERE seq > 7; "
-				   "DELETE FROM body WHERE seq > 7; INSERT INTO body SELECT * FROM d.body WHERE seq > 7";
+	static const char one[] =
+		"DELETE FROM event WHERE seq = 5; INSERT INTO event SELECT * FROM d.event WHERE seq = 5; "
+		"DELETE FROM body WHERE seq = 5; INSERT INTO body SELECT * FROM d.body WHERE seq = 5";
+	static const char many[] =
+		"DELETE FROM event WHERE seq > 7; INSERT INTO event SELECT * FROM d.event WHERE seq > 7; "
+		"DELETE FROM body WHERE seq > 7; INSERT INTO body SELECT * FROM d.body WHERE seq > 7";
 
-	int a = session_copy(&home, ours, NULL), b = session_copy(&home, ours, NULL), c = session_copy(&home, ours, NULL);
+	int a = session_copy(&home, ours, NULL), b = session_copy(&home, ours, NULL),
+	    c = session_copy(&home, ours, NULL);
 	sql_without_triggers(a, from_donor(donor, one));
 	verdict_is(a, LOG_SPLICED, 5, "one row of another session");
 	sql_without_triggers(b, from_donor(donor, many));
@@ -276,7 +281,8 @@ static void check_splice(void)
 	struct log_report r;
 	log_verify(b, &r);
 	ok(strstr(r.claims[3].why, id), "and the session is named: %s", r.claims[3].why);
-	sql_without_triggers(c, from_donor(donor, "UPDATE body SET data = (SELECT data FROM d.body WHERE seq = 5) WHERE seq = 5"));
+	sql_without_triggers(
+		c, from_donor(donor, "UPDATE body SET data = (SELECT data FROM d.body WHERE seq = 5) WHERE seq = 5"));
 	verdict_is(c, LOG_ALTERED, 5, "a body of another session");
 	/* Where the other session is gone nothing proves where the row came from. */
 	renameat(home.sessions_fd, id, home.fd, "gone");
@@ -295,17 +301,22 @@ static void check_moves(int victim)
 		enum log_verdict verdict;
 		int64_t seq;
 	} moves[] = {
-		{ "UPDATE event SET seq = -seq WHERE seq BETWEEN 10 AND 15; UPDATE event SET seq = 25 + seq WHERE seq < 0; "
-		  "UPDATE body SET seq = -seq WHERE seq BETWEEN 10 AND 15; UPDATE body SET seq = 25 + seq WHERE seq < 0",
+		{ "UPDATE event SET seq = -seq WHERE seq BETWEEN 10 AND 15; UPDATE event SET seq = 25 + seq WHERE seq "
+		  "< 0; "
+		  "UPDATE body SET seq = -seq WHERE seq BETWEEN 10 AND 15; UPDATE body SET seq = 25 + seq WHERE seq < "
+		  "0",
 		  LOG_REORDERED, 10 },
 		{ "UPDATE event SET seq = seq + 100 WHERE seq = 30; UPDATE body SET seq = seq + 100 WHERE seq = 30",
 		  LOG_REORDERED, 30 },
-		{ "DELETE FROM event WHERE seq BETWEEN 20 AND 29; DELETE FROM body WHERE seq BETWEEN 20 AND 29", LOG_TRUNCATED, 20 },
+		{ "DELETE FROM event WHERE seq BETWEEN 20 AND 29; DELETE FROM body WHERE seq BETWEEN 20 AND 29",
+		  LOG_TRUNCATED, 20 },
 		{ "DELETE FROM event WHERE seq < 20; DELETE FROM body WHERE seq < 20", LOG_TRUNCATED, 1 },
 		{ "DELETE FROM event WHERE seq = 20; UPDATE event SET seq = seq - 1 WHERE seq > 20; "
-		  "DELETE FROM body WHERE seq = 20; UPDATE body SET seq = seq - 1 WHERE seq > 20", LOG_ALTERED, 20 },
+		  "DELETE FROM body WHERE seq = 20; UPDATE body SET seq = seq - 1 WHERE seq > 20",
+		  LOG_ALTERED, 20 },
 		{ "DELETE FROM event WHERE seq > 50", LOG_TRUNCATED, 51 },
-		{ "UPDATE event SET kind = 'x' WHERE seq = 40; UPDATE body SET preview = 'x' WHERE seq = 33", LOG_ALTERED, 33 },
+		{ "UPDATE event SET kind = 'x' WHERE seq = 40; UPDATE body SET preview = 'x' WHERE seq = 33",
+		  LOG_ALTERED, 33 },
 		{ "UPDATE event SET kind = 'x' WHERE seq = 33; DELETE FROM event WHERE seq = 40", LOG_ALTERED, 33 },
 	};
 
@@ -326,7 +337,8 @@ static void check_truncation(int victim)
 
 	sql_without_triggers(dirfd, last_ten);
 	log_verify(dirfd, &r);
-	ok(r.verdict == LOG_INTACT && r.events == 50 && !r.anchored, "the last ten rows removed, triggers back: not seen");
+	ok(r.verdict == LOG_INTACT && r.events == 50 && !r.anchored,
+	   "the last ten rows removed, triggers back: not seen");
 	ok(r.claims[4].ok && r.claims[4].seq == 50 && strstr(r.claims[4].why, "cannot be seen"), "and that is said: %s",
 	   r.claims[4].why);
 	drop_triggers(dirfd);

@@ -22,20 +22,27 @@ static const struct attack {
 	{ "UPDATE event seq", "UPDATE event SET seq = 99 WHERE seq = 5", LOG_REORDERED, 5 },
 	{ "UPDATE OR REPLACE event", "UPDATE OR REPLACE event SET seq = 6 WHERE seq = 5", LOG_REORDERED, 5 },
 	{ "UPDATE OR IGNORE event", "UPDATE OR IGNORE event SET actor = 'operator' WHERE seq = 12", LOG_ALTERED, 12 },
-	{ "reorder", "UPDATE event SET seq = -5 WHERE seq = 5; UPDATE event SET seq = 5 WHERE seq = 6; "
-		     "UPDATE event SET seq = 6 WHERE seq = -5", LOG_REORDERED, 5 },
+	{ "reorder",
+	  "UPDATE event SET seq = -5 WHERE seq = 5; UPDATE event SET seq = 5 WHERE seq = 6; "
+	  "UPDATE event SET seq = 6 WHERE seq = -5",
+	  LOG_REORDERED, 5 },
 	{ "DELETE a row", "DELETE FROM event WHERE seq = 5", LOG_TRUNCATED, 5 },
 	{ "DELETE the first row", "DELETE FROM event WHERE seq = 1", LOG_TRUNCATED, 1 },
 	{ "DELETE the last row", "DELETE FROM event WHERE seq = 12", LOG_TRUNCATED, 12 },
 	{ "DELETE all", "DELETE FROM event", LOG_TRUNCATED, 1 },
-	{ "REPLACE event", "REPLACE INTO event SELECT 5, time + 1, kind, actor, ref, len, commitment, hash FROM event WHERE seq = 5",
+	{ "REPLACE event",
+	  "REPLACE INTO event SELECT 5, time + 1, kind, actor, ref, len, commitment, hash FROM event WHERE seq = 5",
 	  LOG_ALTERED, 5 },
-	{ "INSERT OR REPLACE event", "INSERT OR REPLACE INTO event SELECT 7, " COLUMNS " FROM event WHERE seq = 5", LOG_ALTERED, 7 },
-	{ "INSERT OR IGNORE event", "INSERT OR IGNORE INTO event SELECT 5, " COLUMNS " FROM event WHERE seq = 6", LOG_INTACT, 0 },
-	{ "upsert event", "INSERT INTO event SELECT 5, " COLUMNS " FROM event WHERE seq = 6 "
-			  "ON CONFLICT(seq) DO UPDATE SET kind = 'x'", LOG_ALTERED, 5 },
-	{ "upsert event, nothing", "INSERT INTO event SELECT 5, " COLUMNS " FROM event WHERE seq = 6 ON CONFLICT DO NOTHING",
+	{ "INSERT OR REPLACE event", "INSERT OR REPLACE INTO event SELECT 7, " COLUMNS " FROM event WHERE seq = 5",
+	  LOG_ALTERED, 7 },
+	{ "INSERT OR IGNORE event", "INSERT OR IGNORE INTO event SELECT 5, " COLUMNS " FROM event WHERE seq = 6",
 	  LOG_INTACT, 0 },
+	{ "upsert event",
+	  "INSERT INTO event SELECT 5, " COLUMNS " FROM event WHERE seq = 6 "
+	  "ON CONFLICT(seq) DO UPDATE SET kind = 'x'",
+	  LOG_ALTERED, 5 },
+	{ "upsert event, nothing",
+	  "INSERT INTO event SELECT 5, " COLUMNS " FROM event WHERE seq = 6 ON CONFLICT DO NOTHING", LOG_INTACT, 0 },
 	{ "a gap", "INSERT INTO event SELECT 14, " COLUMNS " FROM event WHERE seq = 5", LOG_TRUNCATED, 13 },
 	{ "seq 0", "INSERT INTO event SELECT 0, " COLUMNS " FROM event WHERE seq = 5", LOG_ALTERED, 0 },
 	{ "seq -1", "INSERT INTO event SELECT -1, " COLUMNS " FROM event WHERE seq = 5", LOG_ALTERED, 0 },
@@ -45,20 +52,26 @@ static const struct attack {
 	{ "UPDATE body seq", "UPDATE body SET seq = 99 WHERE seq = 5", LOG_ALTERED, 5 },
 	{ "DELETE body", "DELETE FROM body WHERE seq = 5", LOG_ALTERED, 5 },
 	{ "DELETE all bodies", "DELETE FROM body", LOG_ALTERED, 1 },
-	{ "REPLACE body", "REPLACE INTO body SELECT 5, salt, preview, codec, data FROM body WHERE seq = 6", LOG_ALTERED, 5 },
+	{ "REPLACE body", "REPLACE INTO body SELECT 5, salt, preview, codec, data FROM body WHERE seq = 6", LOG_ALTERED,
+	  5 },
 	{ "REPLACE the newest body", "REPLACE INTO body SELECT 12, salt, preview, codec, data FROM body WHERE seq = 6",
 	  LOG_ALTERED, 12 },
-	{ "INSERT OR REPLACE body", "INSERT OR REPLACE INTO body SELECT 12, salt, 'x', codec, data FROM body WHERE seq = 12",
+	{ "INSERT OR REPLACE body",
+	  "INSERT OR REPLACE INTO body SELECT 12, salt, 'x', codec, data FROM body WHERE seq = 12", LOG_ALTERED, 12 },
+	{ "INSERT OR IGNORE body",
+	  "INSERT OR IGNORE INTO body SELECT 5, salt, preview, codec, data FROM body WHERE seq = 6", LOG_INTACT, 0 },
+	{ "upsert body",
+	  "INSERT INTO body SELECT 12, salt, preview, codec, data FROM body WHERE seq = 6 "
+	  "ON CONFLICT(seq) DO UPDATE SET preview = 'x'",
 	  LOG_ALTERED, 12 },
-	{ "INSERT OR IGNORE body", "INSERT OR IGNORE INTO body SELECT 5, salt, preview, codec, data FROM body WHERE seq = 6",
-	  LOG_INTACT, 0 },
-	{ "upsert body", "INSERT INTO body SELECT 12, salt, preview, codec, data FROM body WHERE seq = 6 "
-			 "ON CONFLICT(seq) DO UPDATE SET preview = 'x'", LOG_ALTERED, 12 },
 	{ "a body without its event", "INSERT INTO body SELECT 13, salt, preview, codec, data FROM body WHERE seq = 6",
 	  LOG_TRUNCATED, 13 },
-	{ "bodies swapped", "UPDATE body SET seq = -5 WHERE seq = 5; UPDATE body SET seq = 5 WHERE seq = 6; "
-			    "UPDATE body SET seq = 6 WHERE seq = -5", LOG_ALTERED, 5 },
-	{ "an erasure that nobody logged", "DELETE FROM body WHERE seq IN (SELECT seq FROM event WHERE ref = 1)", LOG_ALTERED, 2 },
+	{ "bodies swapped",
+	  "UPDATE body SET seq = -5 WHERE seq = 5; UPDATE body SET seq = 5 WHERE seq = 6; "
+	  "UPDATE body SET seq = 6 WHERE seq = -5",
+	  LOG_ALTERED, 5 },
+	{ "an erasure that nobody logged", "DELETE FROM body WHERE seq IN (SELECT seq FROM event WHERE ref = 1)",
+	  LOG_ALTERED, 2 },
 };
 
 static struct home home;
@@ -81,8 +94,10 @@ static int make_victim(void)
 
 static int64_t fingerprint(int dirfd)
 {
-	return sql_int(dirfd, "SELECT sum(event.seq * event.time) + sum(length(kind) * 7) + sum(body.seq * 31 * length(data)) + "
-			      "sum(unicode(hex(salt))) + count(*) + sum(length(preview)) FROM event LEFT JOIN body USING(seq)");
+	return sql_int(
+		dirfd,
+		"SELECT sum(event.seq * event.time) + sum(length(kind) * 7) + sum(body.seq * 31 * length(data)) + "
+		"sum(unicode(hex(salt))) + count(*) + sum(length(preview)) FROM event LEFT JOIN body USING(seq)");
 }
 
 static int shell(int dirfd, const char *sql, char *output, size_t size)
@@ -138,8 +153,10 @@ static void check_positive(int victim)
 {
 	int dirfd = session_copy(&home, victim, NULL);
 
-	is_int(sql_try(dirfd, "INSERT INTO event SELECT 13, " COLUMNS " FROM event WHERE seq = 5; "
-			      "INSERT INTO body SELECT 13, salt, preview, codec, data FROM body WHERE seq = 5", NULL, 0),
+	is_int(sql_try(dirfd,
+		       "INSERT INTO event SELECT 13, " COLUMNS " FROM event WHERE seq = 5; "
+		       "INSERT INTO body SELECT 13, salt, preview, codec, data FROM body WHERE seq = 5",
+		       NULL, 0),
 	       SQLITE_OK, "control: seq 13 and its body are taken");
 	verdict_is(dirfd, LOG_ALTERED, 13, "a row that does not follow in the chain");
 	session_end(dirfd);
@@ -162,11 +179,14 @@ static void check_erasure(void)
 	struct event e;
 	struct err err = { 0 };
 
-	is_int(sql_try(dirfd, "DELETE FROM body WHERE seq = 5", NULL, 0), SQLITE_CONSTRAINT, "no erasure before log.erased");
+	is_int(sql_try(dirfd, "DELETE FROM body WHERE seq = 5", NULL, 0), SQLITE_CONSTRAINT,
+	       "no erasure before log.erased");
 	add(log, "log.erased", 5, "{\"request\":\"r\"}", LOG_BARRIER);
-	is_int(sql_try(dirfd, "DELETE FROM body WHERE seq = 6", NULL, 0), SQLITE_CONSTRAINT, "log.erased of 5 does not free 6");
+	is_int(sql_try(dirfd, "DELETE FROM body WHERE seq = 6", NULL, 0), SQLITE_CONSTRAINT,
+	       "log.erased of 5 does not free 6");
 	is_int(sql_try(dirfd, "DELETE FROM body", NULL, 0), SQLITE_CONSTRAINT, "nor everything");
-	is_int(sql_try(dirfd, "UPDATE body SET data = x'7b7d' WHERE seq = 5", NULL, 0), SQLITE_CONSTRAINT, "nor a change of 5");
+	is_int(sql_try(dirfd, "UPDATE body SET data = x'7b7d' WHERE seq = 5", NULL, 0), SQLITE_CONSTRAINT,
+	       "nor a change of 5");
 	verdict_is(dirfd, LOG_INTACT, 0, "erased in the log, body still there");
 	is_int(sql_try(dirfd, "DELETE FROM body WHERE seq = 5", NULL, 0), SQLITE_OK, "the erased body can go");
 	is_int(sql_try(dirfd, "INSERT INTO body SELECT 5, salt, preview, codec, data FROM body WHERE seq = 6", NULL, 0),
@@ -202,7 +222,8 @@ static void check_schema(int victim)
 		{ "DROP TRIGGER body_append", LOG_ALTERED },
 		{ "DROP TRIGGER body_update", LOG_ALTERED },
 		{ "DROP TRIGGER body_delete", LOG_ALTERED },
-		{ "DROP TRIGGER event_update; CREATE TRIGGER event_update BEFORE UPDATE ON event WHEN 0 BEGIN SELECT 1; END",
+		{ "DROP TRIGGER event_update; "
+		  "CREATE TRIGGER event_update BEFORE UPDATE ON event WHEN 0 BEGIN SELECT 1; END",
 		  LOG_ALTERED },
 		{ "CREATE INDEX i ON event(kind)", LOG_ALTERED },
 		{ "CREATE TABLE t(x)", LOG_ALTERED },
@@ -211,9 +232,11 @@ static void check_schema(int victim)
 		{ "ALTER TABLE event RENAME TO other", LOG_ALTERED },
 		{ "PRAGMA application_id = 1", LOG_ALTERED },
 		{ "PRAGMA user_version = 0", LOG_ALTERED },
-		{ "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = replace(sql, 'STRICT', '') WHERE name = 'body'",
+		{ "PRAGMA writable_schema = ON; "
+		  "UPDATE sqlite_schema SET sql = replace(sql, 'STRICT', '') WHERE name = 'body'",
 		  LOG_ALTERED },
-		{ "DROP TRIGGER body_append; DROP TRIGGER body_update; DROP TRIGGER body_delete; DROP TABLE body", LOG_ALTERED },
+		{ "DROP TRIGGER body_append; DROP TRIGGER body_update; DROP TRIGGER body_delete; DROP TABLE body",
+		  LOG_ALTERED },
 	};
 
 	for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {

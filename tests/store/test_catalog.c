@@ -44,7 +44,8 @@ static int make(char ret_id[ID_LEN + 1], const char *workspace, const char *stat
 	struct log *log = log_made(dirfd);
 	char body[300];
 
-	snprintf(body, sizeof(body), "{\"workspace\":\"%s\",\"brain\":\"b\",\"preset\":\"careful\",\"level\":\"S3\"}", workspace);
+	snprintf(body, sizeof(body), "{\"workspace\":\"%s\",\"brain\":\"b\",\"preset\":\"careful\",\"level\":\"S3\"}",
+		 workspace);
 	add(log, "session.created", 0, body, LOG_NORMAL);
 	if (status_kind)
 		add(log, status_kind, 0, status_body, LOG_NORMAL);
@@ -62,7 +63,8 @@ static void check_states(void)
 		{ "session.status_running", "{}", "running" },
 		{ "session.status_rescheduled", "{}", "running" },
 		{ "session.status_idle", "{\"stop_reason\":{\"type\":\"end_turn\"}}", "idle" },
-		{ "session.status_idle", "{\"stop_reason\":{\"type\":\"requires_action\",\"event_ids\":[2]}}", "waiting" },
+		{ "session.status_idle", "{\"stop_reason\":{\"type\":\"requires_action\",\"event_ids\":[2]}}",
+		  "waiting" },
 		{ "session.status_idle", "{\"stop_reason\":{\"type\":\"interrupted\"}}", "stopped" },
 		{ "session.status_idle", "{}", "idle" },
 		{ "session.status_idle", "[]", "idle" },
@@ -74,7 +76,8 @@ static void check_states(void)
 		char id[ID_LEN + 1], want[200];
 		int dirfd = make(id, "/w", cases[i].kind, cases[i].body);
 		snprintf(want, sizeof(want), "%s /w b careful S3 %d %s\n", id, cases[i].kind ? 3 : 2, cases[i].state);
-		is_str(listed(), want, "%s %s", cases[i].kind ? cases[i].kind : "no status", cases[i].body ? cases[i].body : "");
+		is_str(listed(), want, "%s %s", cases[i].kind ? cases[i].kind : "no status",
+		       cases[i].body ? cases[i].body : "");
 		session_end(dirfd);
 		is_str(listed(), "", "a folder that is gone is not listed");
 	}
@@ -224,7 +227,8 @@ static void check_resolve(void)
 	is_str(got, ids[1], "tell two apart");
 	is_int(catalog_resolve(home.fd, ids[0], got, &err), 0, "the whole name");
 	is_str(got, ids[0], "is found");
-	is_int(catalog_resolve(home.fd, "0aaa11111111111111111", got, &err), E_NOTFOUND, "one more character is another name");
+	is_int(catalog_resolve(home.fd, "0aaa11111111111111111", got, &err), E_NOTFOUND,
+	       "one more character is another name");
 	is_int(catalog_resolve(home.fd, "-", got, &err), 0, "the newest");
 	is_str(got, ids[2], "is the newest that has a log");
 	is_int(catalog_each(home.fd, stop, &calls, &err), 7, "the list stops with the value of the callback");
@@ -240,9 +244,9 @@ static void check_read_only(void)
 	pid_t pid = fork();
 	if (!pid) {
 		bool root = geteuid() == 0;
-		if (root ? unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
-				   mount(home.path, home.path, NULL, MS_BIND, NULL) ||
-				   mount(NULL, home.path, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY, NULL) :
+		if (root ? unshare(CLONE_NEWNS) || mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL) ||
+				   mount(home.path, home.path, "none", MS_BIND, NULL) ||
+				   mount("none", home.path, "none", MS_REMOUNT | MS_BIND | MS_RDONLY, NULL) :
 			   fchmod(home.fd, 0500) || unlinkat(home.fd, "catalog.db", 0) == 0)
 			_exit(77);
 		home.fd = open(home.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -97,7 +97,8 @@ static void check_kills(int kills)
 	is_int(failed, 0, "no writer failed by itself");
 	is_int(bad, 0, "%d kills: the log always verifies", kills);
 	is_int(lost, 0, "and no acknowledged event of %lld was lost", (long long)acknowledged);
-	ok(told > kills / 3 && rows > kills, "control: the writers wrote (%lld rows, %d of %d told)", (long long)rows, told, kills);
+	ok(told > kills / 3 && rows > kills, "control: the writers wrote (%lld rows, %d of %d told)", (long long)rows,
+	   told, kills);
 	session_end(dirfd);
 }
 
@@ -184,7 +185,8 @@ static void check_torn_wal(int copies)
 		damage(copy, size);
 		log_verify(copy, &r);
 		if (r.verdict != LOG_INTACT || r.events < 10 || r.events > 70 || log_open(copy, &again, &err)) {
-			diag("copy %d: %s, %lld rows %s", i, log_verdict_name(r.verdict), (long long)r.events, err.text);
+			diag("copy %d: %s, %lld rows %s", i, log_verdict_name(r.verdict), (long long)r.events,
+			     err.text);
 			bad++;
 			session_end(copy);
 			continue;

@@ -147,13 +147,14 @@ int main(void)
 
 		while (run_use(base, mode, n, &t))
 			n++;
-		ok(!t.wrong && t.runs > 1 && t.refused, "%s: %d places, %d refused, %d refused rows were there after all",
-		   modes[mode].name, t.runs - 1, t.refused, t.kept_refused);
+		ok(!t.wrong && t.runs > 1 && t.refused,
+		   "%s: %d places, %d refused, %d refused rows were there after all", modes[mode].name, t.runs - 1,
+		   t.refused, t.kept_refused);
 		n = 1;
 		while (run_create(mode, n, &c))
 			n++;
-		ok(!c.wrong && c.runs > 1 && c.refused, "%s while it is created: %d places, %d refused", modes[mode].name,
-		   c.runs - 1, c.refused);
+		ok(!c.wrong && c.runs > 1 && c.refused, "%s while it is created: %d places, %d refused",
+		   modes[mode].name, c.runs - 1, c.refused);
 	}
 	session_end(base);
 	home_end(&home);

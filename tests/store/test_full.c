@@ -40,7 +40,7 @@ static const char *enter_namespace(void)
 		if (write_file("/proc/self/gid_map", map))
 			return "no mapping of ids";
 	}
-	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
+	if (mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL))
 		return "mounts cannot be made private";
 	return NULL;
 }

@@ -54,7 +54,8 @@ static void check_round_trip(void)
 	is_int(log_reader_get(r, 3, &e, &err), 0, "seq 3 is there");
 	is_str(e.body, " {\"b\" : 1} ", "a body is stored byte for byte");
 	is_int(log_reader_get(r, 4, &e, &err), E_NOTFOUND, "seq 4 is not");
-	is_int(sql_int(dirfd, "SELECT count(DISTINCT salt) FROM body WHERE length(salt) = 16"), 3, "every salt differs");
+	is_int(sql_int(dirfd, "SELECT count(DISTINCT salt) FROM body WHERE length(salt) = 16"), 3,
+	       "every salt differs");
 
 	is_int(log_head(log, head), 3, "the head is 3");
 	is_int(log_reader_get(r, 3, &e, &err), 0, "seq 3 again");
@@ -189,9 +190,8 @@ static void check_one_writer(void)
 static void check_modes(mode_t mask)
 {
 	static const char *const names[] = { "log.db", "log.db-wal", "log.db-shm", "lock", RESERVE_NAME };
-	mode_t old = umask(mask);
 	int dirfd = session_make(&home, NULL);
-	fchmod(dirfd, 0700);
+	mode_t old = umask(mask);
 	struct log *log = log_made(dirfd);
 	struct stat st;
 
@@ -200,7 +200,8 @@ static void check_modes(mode_t mask)
 		ok(!fstatat(dirfd, names[i], &st, AT_SYMLINK_NOFOLLOW) && (st.st_mode & 07777) == 0600,
 		   "%s is 0600 under umask %03o", names[i], (unsigned)mask);
 	log_close(&log);
-	ok(!has_file(dirfd, "log.db.new") && !has_file(dirfd, "log.db.new-wal") && !has_file(dirfd, "log.db.new-journal"),
+	ok(!has_file(dirfd, "log.db.new") && !has_file(dirfd, "log.db.new-wal") &&
+		   !has_file(dirfd, "log.db.new-journal"),
 	   "nothing is left of the making");
 	is_int(file_size(dirfd, "log.db-wal"), 0, "a closed log's -wal is empty");
 	is_int(file_size(dirfd, RESERVE_NAME), RESERVE_SIZE, "the reserve is whole");
@@ -322,8 +323,9 @@ int main(void)
 	check_modes(0777);
 	check_breaks("DROP TRIGGER event_update", "a trigger is dropped");
 	check_breaks("CREATE TABLE other(x)", "a table appears");
-	check_breaks("INSERT INTO event SELECT 3, time, kind, actor, ref, len, commitment, hash FROM event WHERE seq = 2",
-		     "somebody else appends");
+	check_breaks(
+		"INSERT INTO event SELECT 3, time, kind, actor, ref, len, commitment, hash FROM event WHERE seq = 2",
+		"somebody else appends");
 	check_opening_bad();
 	check_paths();
 	home_end(&home);

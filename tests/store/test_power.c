@@ -45,7 +45,8 @@ static void use_until_cut(int dirfd, struct log *log, int64_t *ret_newest, int64
 		if (tier == LOG_BARRIER)
 			*ret_barrier = seq;
 		if (!random_below(6))
-			sql_must(dirfd, random_below(2) ? "PRAGMA wal_checkpoint(PASSIVE)" : "PRAGMA wal_checkpoint(RESTART)");
+			sql_must(dirfd,
+				 random_below(2) ? "PRAGMA wal_checkpoint(PASSIVE)" : "PRAGMA wal_checkpoint(RESTART)");
 	}
 }
 
@@ -60,7 +61,8 @@ static void check_left(int left, int64_t newest, int64_t barrier, uint8_t hashes
 	log_verify(left, &r);
 	if (r.verdict != LOG_INTACT || r.events > newest + 1) {
 		if (!lie)
-			diag("%s, %lld rows of %lld", log_verdict_name(r.verdict), (long long)r.events, (long long)newest);
+			diag("%s, %lld rows of %lld", log_verdict_name(r.verdict), (long long)r.events,
+			     (long long)newest);
 		t->wrong++;
 		return;
 	}
@@ -120,7 +122,8 @@ int main(void)
 	is_int(t.lost_barrier, 0, "no row up to an acknowledged barrier is lost");
 	ok(t.lost_normal > 0, "control: ordinary rows behind it are (%d times)", t.lost_normal);
 	t = run(rounds, true);
-	ok(t.lost_barrier > 0 || t.wrong > 0, "control: with syncs that only pretend barriers are lost (%d times) or the file is broken (%d times)",
+	ok(t.lost_barrier > 0 || t.wrong > 0,
+	   "control: with syncs that only pretend barriers are lost (%d times) or the file is broken (%d times)",
 	   t.lost_barrier, t.wrong);
 	home_end(&home);
 	return tap_end();

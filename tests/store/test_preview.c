@@ -20,22 +20,28 @@ static const char *preview(const char *kind, const char *body)
 static const struct {
 	const char *kind, *body, *want;
 } cases[] = {
-	{ "session.created", "{\"workspace\":\"/w\",\"brain\":\"b\",\"preset\":\"careful\",\"level\":\"S3\",\"missing\":[]}",
+	{ "session.created",
+	  "{\"workspace\":\"/w\",\"brain\":\"b\",\"preset\":\"careful\",\"level\":\"S3\",\"missing\":[]}",
 	  "/w b careful S3" },
 	{ "user.message", "{\"content\":[{\"type\":\"text\",\"text\":\"please\\nfix it\"}]}", "please \u2026" },
 	{ "user.message", "{\"content\":\"just text\"}", "just text" },
-	{ "agent.message", "{\"content\":[{\"type\":\"text\",\"text\":\"\\n\\n  one\"},{\"type\":\"text\",\"text\":\"two\"}]}",
+	{ "agent.message",
+	  "{\"content\":[{\"type\":\"text\",\"text\":\"\\n\\n  one\"},{\"type\":\"text\",\"text\":\"two\"}]}",
 	  "one, two" },
 	{ "agent.tool_use", "{\"id\":\"t1\",\"name\":\"bash\",\"input\":{\"timeout_ms\":5,\"command\":\"make check\"}}",
 	  "bash make check" },
 	{ "agent.tool_use", "{\"name\":\"write\",\"input\":{\"content\":\"x\",\"file_path\":\"/a\"}}", "write /a" },
 	{ "agent.tool_use", "{\"name\":\"odd\",\"input\":{\"n\":1}}", "odd {\"n\":1}" },
-	{ "agent.tool_result", "{\"tool_use_id\":\"t1\",\"content\":\"PASS\",\"is_error\":false,\"outcome\":\"ok\"}", "ok PASS" },
-	{ "policy.verdict", "{\"decision\":\"ask\",\"effects\":[\"write-ws\",\"network\"],\"rule\":\"default\",\"why\":null}",
+	{ "agent.tool_result", "{\"tool_use_id\":\"t1\",\"content\":\"PASS\",\"is_error\":false,\"outcome\":\"ok\"}",
+	  "ok PASS" },
+	{ "policy.verdict",
+	  "{\"decision\":\"ask\",\"effects\":[\"write-ws\",\"network\"],\"rule\":\"default\",\"why\":null}",
 	  "ask write-ws, network default" },
-	{ "approval.requested", "{\"digest\":\"00\",\"action\":{\"tool\":\"bash\",\"input\":{\"command\":\"ls\"}},\"why\":\"w\"}",
+	{ "approval.requested",
+	  "{\"digest\":\"00\",\"action\":{\"tool\":\"bash\",\"input\":{\"command\":\"ls\"}},\"why\":\"w\"}",
 	  "bash ls w" },
-	{ "user.tool_confirmation", "{\"result\":\"deny\",\"scope\":\"once\",\"deny_message\":\"not now\"}", "deny once not now" },
+	{ "user.tool_confirmation", "{\"result\":\"deny\",\"scope\":\"once\",\"deny_message\":\"not now\"}",
+	  "deny once not now" },
 	{ "session.status_idle", "{\"stop_reason\":{\"type\":\"end_turn\"}}", "end_turn" },
 	{ "session.error", "{\"kind\":\"disk_full\",\"message\":\"no space\",\"retry_status\":\"terminal\"}",
 	  "disk_full no space terminal" },
@@ -67,8 +73,8 @@ int main(void)
 	snprintf(body + n, sizeof(body) - n, "\"}");
 	p = preview("agent.message", body);
 	safe_text(p, strlen(p), SAFE_LINE, &again, &stat);
-	ok(stat.columns <= EVENT_PREVIEW_COLUMNS && stat.columns > EVENT_PREVIEW_COLUMNS - 4, "cut at %d columns, has %zu",
-	   EVENT_PREVIEW_COLUMNS, stat.columns);
+	ok(stat.columns <= EVENT_PREVIEW_COLUMNS && stat.columns > EVENT_PREVIEW_COLUMNS - 4,
+	   "cut at %d columns, has %zu", EVENT_PREVIEW_COLUMNS, stat.columns);
 	is_int(stat.hidden, 0, "and nothing half");
 	return tap_end();
 }

@@ -126,9 +126,10 @@ static void check_calls(void)
 	is_int(log_reader_get(r, 7, &e, &err), 0, "a new writer appends: read");
 
 	/* A reader gives no way to write. */
-	sql_without_triggers(dirfd, "UPDATE body SET data = x'28b52ffd20', codec = 1 WHERE seq = 3; "
-				    "UPDATE body SET codec = 7 WHERE seq = 4; UPDATE event SET len = 99 WHERE seq = 5; "
-				    "UPDATE event SET len = -1 WHERE seq = 6; UPDATE event SET kind = NULL WHERE seq = 2");
+	sql_without_triggers(dirfd,
+			     "UPDATE body SET data = x'28b52ffd20', codec = 1 WHERE seq = 3; "
+			     "UPDATE body SET codec = 7 WHERE seq = 4; UPDATE event SET len = 99 WHERE seq = 5; "
+			     "UPDATE event SET len = -1 WHERE seq = 6; UPDATE event SET kind = NULL WHERE seq = 2");
 	for (int64_t seq = 2; seq <= 6; seq++)
 		is_int(log_reader_get(r, seq, &e, &err), E_CORRUPT, "a damaged row is an error: %s", err.text);
 	is_int(log_reader_get(r, 1, &e, &err), 0, "control: an undamaged one is not");
@@ -284,9 +285,9 @@ static void check_read_only_disk(bool with_wal)
 
 		snprintf(path, sizeof(path), "%s", folder_path(dirfd));
 		if (root) {
-			if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
-			    mount(path, path, NULL, MS_BIND, NULL) ||
-			    mount(NULL, path, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY, NULL))
+			if (unshare(CLONE_NEWNS) || mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL) ||
+			    mount(path, path, "none", MS_BIND, NULL) ||
+			    mount("none", path, "none", MS_REMOUNT | MS_BIND | MS_RDONLY, NULL))
 				_exit(77);
 		} else if (chmod(path, 0500) || chmod(path, 0500)) {
 			_exit(77);
@@ -311,7 +312,8 @@ static void check_read_only_disk(bool with_wal)
 	close(dirfd);
 }
 
-/* The owner of the files is somebody else and the folder is not ours to write: as another user, or in a crash's copy. */
+/* The owner of the files is somebody else and the folder is not ours to write: as another user, or in a crash's copy.
+ */
 static void check_unreadable_wal(void)
 {
 	int dirfd = session_with(&home, 25);
