@@ -26,6 +26,10 @@ struct cell {
 void cell_fault(enum jail_layer which);
 enum jail_layer cell_fault_now(void);
 
+/* cell_start with further flags of setup.h. */
+int cell_start_with(const struct cell_spec *spec, uint32_t flags, struct cell **ret, struct cell_report *report, struct err *err)
+	WARN_UNUSED;
+
 /* ---- cell_spawn.c */
 
 /* The hand's program as a sealed memfd, made once a process; not owned by the caller. */

@@ -170,7 +170,8 @@ static int become_init(void *arg)
 int cell_spawn(struct cell *c, int hand, int control, const int stdio[3], bool map_by_parent, struct err *err)
 {
 	char uid[16], gid[16];
-	char *argv[] = { "warder-hand", "--init", map_by_parent ? NULL : uid, gid, NULL };
+	char name[] = "warder-hand", init[] = "--init";
+	char *argv[] = { name, init, map_by_parent ? NULL : uid, gid, NULL };
 	struct start s = { .from = { stdio[0], stdio[1], stdio[2], control, hand }, .argv = argv };
 	sigset_t all, old;
 	int pidfd = -1;
