@@ -28,18 +28,6 @@
 
 static const char *const layer_folders[] = { "mask", "upper", "work" };
 
-static enum jail_layer fault = JAIL_NO_LAYER;
-
-void cell_fault(enum jail_layer which)
-{
-	fault = which;
-}
-
-enum jail_layer cell_fault_now(void)
-{
-	return fault;
-}
-
 /* ---- what a start holds until the cell runs */
 
 struct start {
@@ -184,7 +172,6 @@ static int prepare_setup(struct start *s, struct err *err)
 	u->workspace.path = spec->workspace;
 	u->cwd = spec->cwd ? spec->cwd : spec->workspace;
 	u->limits = spec->limits;
-	u->fault = fault;
 	return 0;
 }
 
@@ -385,8 +372,7 @@ static int prepare(struct start *s, struct cell *c, struct err *err)
 	c->birth_us = clock_now_us();
 	if (r < 0 || !spec->idmap_base)
 		return r;
-	r = fault == JAIL_IDMAP ? err_set(err, E_MACHINE, "refused by fault injection")
-				: cell_mounts_make(spec, s->workspace, spec->layer_fd, &s->mounts, err);
+	r = cell_mounts_make(spec, s->workspace, spec->layer_fd, &s->mounts, err);
 	s->has_mounts = r >= 0;
 	return r == E_MACHINE ? cell_refuse(s->report, JAIL_IDMAP, err->text, err) : r;
 }
@@ -403,8 +389,7 @@ static int spawn(struct start *s, struct cell *c, int control, struct err *err)
 	r = cell_hand(&hand, err);
 	if (r < 0)
 		return r;
-	r = fault == JAIL_USERNS ? err_set(err, E_MACHINE, "refused by fault injection")
-				 : cell_spawn(c, hand, control, stdio, s->spec->idmap_base != 0, err);
+	r = cell_spawn(c, hand, control, stdio, s->spec->idmap_base != 0, err);
 	return r == E_MACHINE ? cell_refuse(s->report, JAIL_USERNS, err->text, err) : r;
 }
 

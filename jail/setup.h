@@ -75,7 +75,6 @@ struct setup {
 	struct cell_limits limits;
 	const char *filter;
 	size_t filter_len;
-	uint32_t fault; /* layer that is to fail (tests); JAIL_NO_LAYER */
 };
 
 #define SETUP_NAMESPACES 7
