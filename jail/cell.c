@@ -281,20 +281,42 @@ static void bound(struct cell *c, struct start *s)
 	}
 }
 
+static bool machine_lacks(int code)
+{
+	return code == E_MACHINE || code == E_IO;
+}
+
+/* What only root does, and the filter: after the clone, so that it is done while init is being loaded. */
+static int complete_setup(struct cell *c, struct start *s, struct err *err)
+{
+	int64_t base = s->spec->idmap_base;
+	int r = base ? idmap_write(c->pid, base, err) : 0;
+
+	if (machine_lacks(r))
+		return cell_refuse(s->report, JAIL_USERNS, err->text, err);
+	if (r >= 0 && base) {
+		r = cell_mounts_make(s->spec, s->workspace, s->spec->layer_fd, &s->mounts, err);
+		s->has_mounts = r >= 0;
+		if (machine_lacks(r))
+			return cell_refuse(s->report, JAIL_IDMAP, err->text, err);
+	}
+	if (r >= 0) {
+		r = filter_build(FILTER_CELL, &s->filter, err);
+		if (machine_lacks(r))
+			return cell_refuse(s->report, JAIL_SECCOMP, err->text, err);
+	}
+	s->setup.filter = s->filter.data;
+	s->setup.filter_len = s->filter.len;
+	return r;
+}
+
 static int converse(struct cell *c, struct start *s, struct err *err)
 {
 	struct frame f;
-	int r = s->spec->idmap_base ? idmap_write(c->pid, s->spec->idmap_base, err) : 0;
+	int r = complete_setup(c, s, err);
 
-	if (r < 0)
-		return cell_refuse(s->report, JAIL_USERNS, err->text, err);
-	/* Here, so that libseccomp works while init is being loaded. */
-	r = filter_build(FILTER_CELL, &s->filter, err);
-	if (r < 0)
-		return cell_refuse(s->report, JAIL_SECCOMP, err->text, err);
-	s->setup.filter = s->filter.data;
-	s->setup.filter_len = s->filter.len;
-	r = send_setup(c, s, err);
+	if (r >= 0)
+		r = send_setup(c, s, err);
 	/* It may have given up before it read everything; then it said why. */
 	if (r < 0 && r != E_CLOSED)
 		return r;
@@ -366,15 +388,9 @@ static int prepare(struct start *s, struct cell *c, struct err *err)
 		if (c->layer < 0)
 			return err_errno(err, E_IO, errno, "layer folder");
 	}
-	r = prepare_layer(s, err);
-	if (r >= 0)
-		r = prepare_setup(s, err);
 	c->birth_us = clock_now_us();
-	if (r < 0 || !spec->idmap_base)
-		return r;
-	r = cell_mounts_make(spec, s->workspace, spec->layer_fd, &s->mounts, err);
-	s->has_mounts = r >= 0;
-	return r == E_MACHINE ? cell_refuse(s->report, JAIL_IDMAP, err->text, err) : r;
+	r = prepare_layer(s, err);
+	return r < 0 ? r : prepare_setup(s, err);
 }
 
 static int spawn(struct start *s, struct cell *c, int control, struct err *err)
@@ -390,7 +406,7 @@ static int spawn(struct start *s, struct cell *c, int control, struct err *err)
 	if (r < 0)
 		return r;
 	r = cell_spawn(c, hand, control, stdio, s->spec->idmap_base != 0, err);
-	return r == E_MACHINE ? cell_refuse(s->report, JAIL_USERNS, err->text, err) : r;
+	return machine_lacks(r) ? cell_refuse(s->report, JAIL_USERNS, err->text, err) : r;
 }
 
 int cell_start_with(const struct cell_spec *spec, uint32_t flags, struct cell **ret, struct cell_report *report, struct err *err)
