@@ -28,18 +28,6 @@
 
 static const char *const layer_folders[] = { "mask", "upper", "work" };
 
-static enum jail_layer fault = JAIL_NO_LAYER;
-
-void cell_fault(enum jail_layer which)
-{
-	fault = which;
-}
-
-enum jail_layer cell_fault_now(void)
-{
-	return fault;
-}
-
 /* ---- what a start holds until the cell runs */
 
 struct start {
@@ -184,9 +172,6 @@ static int prepare_setup(struct start *s, struct err *err)
 	u->workspace.path = spec->workspace;
 	u->cwd = spec->cwd ? spec->cwd : spec->workspace;
 	u->limits = spec->limits;
-	u->filter = s->filter.data;
-	u->filter_len = s->filter.len;
-	u->fault = fault;
 	return 0;
 }
 
@@ -213,9 +198,13 @@ static int take_failure(struct start *s, const struct frame *f, struct err *err)
 	uint32_t layer = wire_u32(&r);
 	int code = -(int)(wire_u32(&r) & 0xff);
 	const char *why = wire_str(&r, sizeof(err->text));
+	size_t len;
+	const char *report = wire_bytes(&r, SETUP_ANSWER_MAX, &len);
 
-	if (!wire_end(&r) || layer > JAIL_NO_LAYER || code == 0)
+	if (!wire_end(&r) || layer > JAIL_NO_LAYER || code == 0 || setup_decode_report(report, len, &s->found, NULL) < 0)
 		return err_set(err, E_PROTOCOL, "cell: init gave up with a malformed reason");
+	cell_report_fill(s->report, &s->found, &(struct cgroup){ 0 });
+	s->report->level = CELL_NONE;
 	if (layer == JAIL_NO_LAYER)
 		return err_set(err, code, "cell: %s", why);
 	return cell_refuse(s->report, layer, why, err);
@@ -292,14 +281,42 @@ static void bound(struct cell *c, struct start *s)
 	}
 }
 
+static bool machine_lacks(int code)
+{
+	return code == E_MACHINE || code == E_IO;
+}
+
+/* What only root does, and the filter: after the clone, so that it is done while init is being loaded. */
+static int complete_setup(struct cell *c, struct start *s, struct err *err)
+{
+	int64_t base = s->spec->idmap_base;
+	int r = base ? idmap_write(c->pid, base, err) : 0;
+
+	if (machine_lacks(r))
+		return cell_refuse(s->report, JAIL_USERNS, err->text, err);
+	if (r >= 0 && base) {
+		r = cell_mounts_make(s->spec, s->workspace, s->spec->layer_fd, &s->mounts, err);
+		s->has_mounts = r >= 0;
+		if (machine_lacks(r))
+			return cell_refuse(s->report, JAIL_IDMAP, err->text, err);
+	}
+	if (r >= 0) {
+		r = filter_build(FILTER_CELL, &s->filter, err);
+		if (machine_lacks(r))
+			return cell_refuse(s->report, JAIL_SECCOMP, err->text, err);
+	}
+	s->setup.filter = s->filter.data;
+	s->setup.filter_len = s->filter.len;
+	return r;
+}
+
 static int converse(struct cell *c, struct start *s, struct err *err)
 {
 	struct frame f;
-	int r = s->spec->idmap_base ? idmap_write(c->pid, s->spec->idmap_base, err) : 0;
+	int r = complete_setup(c, s, err);
 
-	if (r < 0)
-		return cell_refuse(s->report, JAIL_USERNS, err ? err->text : "map", err);
-	r = send_setup(c, s, err);
+	if (r >= 0)
+		r = send_setup(c, s, err);
 	/* It may have given up before it read everything; then it said why. */
 	if (r < 0 && r != E_CLOSED)
 		return r;
@@ -364,8 +381,6 @@ static int prepare(struct start *s, struct cell *c, struct err *err)
 	const struct cell_spec *spec = s->spec;
 	int r = cell_open_workspace(spec->workspace, &s->workspace, err);
 
-	if (r >= 0)
-		r = filter_build(FILTER_CELL, &s->filter, err);
 	if (r < 0)
 		return r;
 	if (spec->layer_fd >= 0) {
@@ -373,16 +388,9 @@ static int prepare(struct start *s, struct cell *c, struct err *err)
 		if (c->layer < 0)
 			return err_errno(err, E_IO, errno, "layer folder");
 	}
-	r = prepare_layer(s, err);
-	if (r >= 0)
-		r = prepare_setup(s, err);
 	c->birth_us = clock_now_us();
-	if (r < 0 || !spec->idmap_base)
-		return r;
-	r = fault == JAIL_IDMAP ? err_set(err, E_MACHINE, "refused by fault injection")
-				: cell_mounts_make(spec, s->workspace, spec->layer_fd, &s->mounts, err);
-	s->has_mounts = r >= 0;
-	return r == E_MACHINE && err ? cell_refuse(s->report, JAIL_IDMAP, err->text, err) : r;
+	r = prepare_layer(s, err);
+	return r < 0 ? r : prepare_setup(s, err);
 }
 
 static int spawn(struct start *s, struct cell *c, int control, struct err *err)
@@ -397,12 +405,11 @@ static int spawn(struct start *s, struct cell *c, int control, struct err *err)
 	r = cell_hand(&hand, err);
 	if (r < 0)
 		return r;
-	r = fault == JAIL_USERNS ? err_set(err, E_MACHINE, "refused by fault injection")
-				 : cell_spawn(c, hand, control, stdio, s->spec->idmap_base != 0, err);
-	return r == E_MACHINE ? cell_refuse(s->report, JAIL_USERNS, err->text, err) : r;
+	r = cell_spawn(c, hand, control, stdio, s->spec->idmap_base != 0, err);
+	return machine_lacks(r) ? cell_refuse(s->report, JAIL_USERNS, err->text, err) : r;
 }
 
-int cell_start(const struct cell_spec *spec, struct cell **ret, struct cell_report *report, struct err *err)
+int cell_start_with(const struct cell_spec *spec, uint32_t flags, struct cell **ret, struct cell_report *report, struct err *err)
 {
 	struct cell_report unwanted;
 	struct err here = { 0 };
@@ -416,6 +423,7 @@ int cell_start(const struct cell_spec *spec, struct cell **ret, struct cell_repo
 	if (!err)
 		err = &here;
 	cell_report_init(s.report);
+	s.setup.flags = flags;
 	r = check_spec(spec, err);
 	if (r >= 0)
 		r = make_cell(&c, &control, err);
@@ -439,6 +447,11 @@ int cell_start(const struct cell_spec *spec, struct cell **ret, struct cell_repo
 	}
 	*ret = steal_ptr(c);
 	return 0;
+}
+
+int cell_start(const struct cell_spec *spec, struct cell **ret, struct cell_report *report, struct err *err)
+{
+	return cell_start_with(spec, 0, ret, report, err);
 }
 
 pid_t cell_pid(const struct cell *c)

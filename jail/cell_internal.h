@@ -22,9 +22,9 @@ struct cell {
 	int wstatus;
 };
 
-/* Makes layer `which` fail in the next starts, as a machine would that lacks it (JAIL_NO_LAYER: none).  It can only refuse. */
-void cell_fault(enum jail_layer which);
-enum jail_layer cell_fault_now(void);
+/* cell_start with further flags of setup.h. */
+int cell_start_with(const struct cell_spec *spec, uint32_t flags, struct cell **ret, struct cell_report *report, struct err *err)
+	WARN_UNUSED;
 
 /* ---- cell_spawn.c */
 

@@ -57,7 +57,7 @@ static int copy_sealed(int from, int *ret_fd, struct err *err)
 	if (fd < 0 && errno == EINVAL) /* before 6.3 */
 		fd = memfd_create("warder-hand", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd < 0 || fstat(from, &st) < 0)
-		return err_errno(err, E_MACHINE, errno, "memfd_create");
+		return err_errno(err, E_MACHINE, errno, "warder-hand: memfd_create");
 	if (!S_ISREG(st.st_mode) || st.st_size > HAND_MAX)
 		return err_set(err, E_MACHINE, "warder-hand: not a program; install warder again");
 	for (off_t left = st.st_size; left > 0;) {
@@ -170,7 +170,8 @@ static int become_init(void *arg)
 int cell_spawn(struct cell *c, int hand, int control, const int stdio[3], bool map_by_parent, struct err *err)
 {
 	char uid[16], gid[16];
-	char *argv[] = { "warder-hand", "--init", map_by_parent ? NULL : uid, gid, NULL };
+	char name[] = "warder-hand", init[] = "--init";
+	char *argv[] = { name, init, map_by_parent ? NULL : uid, gid, NULL };
 	struct start s = { .from = { stdio[0], stdio[1], stdio[2], control, hand }, .argv = argv };
 	sigset_t all, old;
 	int pidfd = -1;
@@ -190,7 +191,8 @@ int cell_spawn(struct cell *c, int hand, int control, const int stdio[3], bool m
 	munmap(stack, STACK_LEN);
 
 	if (pid < 0) /* not err_errno: ENOSPC is no full disk here */
-		return err_set(err, E_MACHINE, "clone(CLONE_NEWUSER|...): %s", strerror(why));
+		return err_set(err, E_MACHINE, "clone(CLONE_NEWUSER|...): %s%s", strerror(why),
+			       why == ENOSPC ? " (user.max_user_namespaces is used up, or 0)" : "");
 	c->pid = pid;
 	c->pidfd = pidfd;
 	if (s.what)

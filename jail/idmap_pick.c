@@ -125,7 +125,7 @@ int cell_idmap_pick(int run_fd, int64_t want, int64_t *ret_base, int *ret_lock_f
 	_cleanup_(ranges_free) struct ranges r = {
 		BUF_INIT(FILE_MAX), BUF_INIT(FILE_MAX), BUF_INIT(FILE_MAX), BUF_INIT(FILE_MAX),
 	};
-	int64_t base;
+	int64_t base = 0;
 	int code;
 
 	if (geteuid() != 0) {

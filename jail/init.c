@@ -74,13 +74,16 @@ static void tell(const struct init *in, enum setup_message type, const struct bu
 
 static _Noreturn void fail(const struct init *in, enum jail_layer layer, const struct err *err)
 {
-	_cleanup_buf_ struct buf b = BUF_INIT(4096);
+	_cleanup_buf_ struct buf b = BUF_INIT(SETUP_ANSWER_MAX);
+	_cleanup_buf_ struct buf report = BUF_INIT(SETUP_ANSWER_MAX / 2);
 	/* Errors of the moment during the build are the machine's refusal; a full disk or a wrong path are not. */
 	int code = err->code == E_IO ? E_MACHINE : err->code;
 
 	wire_add_u32(&b, code == E_MACHINE ? layer : JAIL_NO_LAYER);
 	wire_add_u32(&b, (uint32_t)-code);
 	wire_add_str(&b, err->text);
+	setup_encode_report(&in->report, &report);
+	wire_add_bytes(&b, buf_str(&report), report.len);
 	tell(in, SETUP_FAIL, &b);
 	_exit(1);
 }
@@ -236,10 +239,6 @@ static void build(struct init *in)
 		/* The mounts that the parent made are in place; nothing of the host stays open. */
 		if (steps[i].run == init_enter)
 			close_made(in);
-		if (in->setup.fault == steps[i].layer) {
-			err_set(&err, E_MACHINE, "refused by fault injection");
-			fail(in, steps[i].layer, &err);
-		}
 		if (steps[i].run(in, &err) < 0)
 			fail(in, steps[i].layer, &err);
 	}
@@ -305,7 +304,7 @@ static void obey(struct init *in, const struct frame *f, pid_t main_pid)
 	switch (f->type) {
 	case SETUP_SIGNAL:
 		sig = wire_u32(&r);
-		if (!wire_end(&r) || sig == 0 || sig > SIGRTMAX)
+		if (!wire_end(&r) || sig == 0 || sig > (uint32_t)SIGRTMAX)
 			break;
 		/* The main program leads a session of its own, and a terminal would tell the whole group. */
 		kill(-main_pid, (int)sig);

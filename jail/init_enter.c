@@ -8,6 +8,7 @@
 
 #include "core/base/path.h"
 #include "jail/init_internal.h"
+#include "jail/lock.h"
 #include "jail/mount.h"
 
 #define MOUNTINFO_MAX (1u << 20)
@@ -58,7 +59,7 @@ static bool may_write(const struct init *in, const char *path)
 {
 	static const char *const places[] = {
 		"/tmp", INIT_HOME, "/dev/shm", "/dev/pts", "/dev/null", "/dev/zero", "/dev/full", "/dev/random",
-		"/dev/urandom", "/dev/tty",
+		"/dev/urandom", "/dev/tty", LOCK_CANARY,
 	};
 
 	if (strcmp(path, in->setup.workspace.path) == 0)

@@ -140,7 +140,7 @@ int init_seccomp(struct init *in, struct err *err)
 	return r;
 }
 
-/* "unshare(CLONE_NEWUSER) -> EPERM" of the first probe of each layer is what the report shows. */
+/* As many as there is room for: "clone3 -> ENOSYS; setns -> EPERM; ...". */
 static void show_probe(struct init *in, const struct lock_probe *p)
 {
 	enum jail_layer layer = jail_layer_find(p->layer);
@@ -151,8 +151,11 @@ static void show_probe(struct init *in, const struct lock_probe *p)
 
 	struct setup_finding *f = &in->report.finding[layer];
 	size_t len = strlen(f->evidence);
-	snprintf(f->evidence + len, sizeof(f->evidence) - len, "%s%s -> %s%s", len ? "; " : "", p->what,
-		 p->got ? strerrorname_np(p->got) : "ok", as_wanted ? "" : " (not as it should be)");
+	char more[100];
+	int n = snprintf(more, sizeof(more), "%s%s -> %s%s", len ? "; " : "", p->what, p->got ? strerrorname_np(p->got) : "ok",
+			 as_wanted ? "" : " (not as it should be)");
+	if (n > 0 && len + (size_t)n < sizeof(f->evidence))
+		strcpy(f->evidence + len, more);
 }
 
 int init_prove(struct init *in, struct err *err)

@@ -10,16 +10,17 @@
 #include "core/base/path.h"
 #include "jail/init_internal.h"
 #include "jail/limits.h"
+#include "jail/lock.h"
 #include "jail/mount.h"
 
-#define COPY_MAX (8u << 20) /* bytes of one file of /etc */
+#define COPY_MAX (256u << 10) /* bytes of one file of /etc; a longer one is bound */
 
 enum how {
 	FOLDER,    /* empty */
 	LINK,      /* to `arg` */
 	AS_HOST,   /* a symbolic link as the host has it, or a read-only bind when the host has a folder there */
 	BIND,      /* read-only, with what is mounted below it */
-	COPY,      /* a small regular file, or the symbolic link that the host has instead */
+	COPY,      /* a small regular file (cheaper than a mount), or the symbolic link that the host has instead */
 	TEXT,      /* `arg` */
 };
 
@@ -38,6 +39,7 @@ static const struct {
 	{ FOLDER, "run", NULL },
 	{ FOLDER, "tmp", NULL },
 	{ FOLDER, "var", NULL },
+	{ FOLDER, LOCK_CANARY + 1, NULL },
 	{ FOLDER, "var/empty", NULL },
 	{ LINK, "var/tmp", "/tmp" },
 	{ LINK, "var/run", "/run" },
@@ -63,7 +65,6 @@ static const struct {
 	{ BIND, "etc/ssl/certs", NULL },
 	{ COPY, "etc/ssl/openssl.cnf", NULL },
 	{ COPY, "etc/ca-certificates.conf", NULL },
-	{ BIND, "etc/ca-certificates", NULL },
 	{ BIND, "etc/pki/tls", NULL }, /* Fedora and its kin, as the next two */
 	{ BIND, "etc/pki/ca-trust", NULL },
 	{ BIND, "etc/crypto-policies", NULL },
@@ -72,7 +73,6 @@ static const struct {
 	{ BIND, "etc/java-21-openjdk", NULL },
 	{ BIND, "etc/maven", NULL },
 	{ BIND, "etc/fonts", NULL },
-	{ BIND, "etc/terminfo", NULL },
 	{ COPY, "etc/localtime", NULL },
 	{ COPY, "etc/timezone", NULL },
 	{ COPY, "etc/mime.types", NULL },
@@ -118,17 +118,24 @@ static int copy_link(int root, const char *path, const char *host, struct err *e
 	return 1;
 }
 
+/* One that is missing or that others may not read is no loss; an operator can name it with --ro. */
 static int copy_file(int root, const char *path, const char *host, struct err *err)
 {
-	_cleanup_buf_ struct buf text = BUF_INIT(COPY_MAX);
-	int r = copy_link(root, path, host, err);
+	static char text[COPY_MAX];
+	struct stat st;
+	_cleanup_fd_ int fd = open(host, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 
-	if (r != 0)
+	if (fd < 0 && errno == ELOOP) {
+		int r = copy_link(root, path, host, err);
+
 		return r < 0 ? r : 0;
-	/* One that is missing or that others may not read is no loss; an operator can name it with --ro. */
-	if (path_read_file(AT_FDCWD, host, COPY_MAX, &text, NULL) < 0)
+	}
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
 		return 0;
-	return write_text(root, path, buf_str(&text), text.len, err);
+	if (st.st_size > (off_t)sizeof(text))
+		return mount_bind(root, fd, false, host, MOUNT_READ_ONLY, err);
+	ssize_t n = read(fd, text, sizeof(text));
+	return n < 0 ? 0 : write_text(root, path, text, (size_t)n, err);
 }
 
 static int bind_host(int root, const char *host, struct err *err)
@@ -190,6 +197,7 @@ static const struct {
 	{ "tmp", LIMIT_TMP_TMPFS, MS_NOSUID | MS_NODEV },
 	{ "home/agent", LIMIT_HOME_TMPFS, MS_NOSUID | MS_NODEV },
 	{ "dev/shm", LIMIT_SHM_TMPFS, MS_NOSUID | MS_NODEV },
+	{ LOCK_CANARY + 1, "size=4k,nr_inodes=4,mode=0777", MS_NOSUID | MS_NODEV | MS_NOEXEC },
 };
 
 /* A detached tmpfs, so that no folder of the host is needed to mount it on. */
@@ -234,6 +242,8 @@ int init_root_begin(struct init *in, struct err *err)
 		return err_errno(err, E_IO, errno, "mounting the new root");
 	if (fchdir(in->root) < 0)
 		return err_errno(err, E_IO, errno, "entering the new root");
+	if (sethostname("warder", 6) < 0)
+		return err_errno(err, E_IO, errno, "sethostname");
 	return 0;
 }
 

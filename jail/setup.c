@@ -44,7 +44,6 @@ void setup_encode(const struct setup *s, struct buf *out)
 	wire_add_u64(out, s->limits.processes);
 	wire_add_u64(out, s->limits.cpu_seconds);
 	wire_add_bytes(out, s->filter, s->filter_len);
-	wire_add_u32(out, s->fault);
 }
 
 static void take_list(struct wire_reader *r, size_t string_max, struct setup_list *ret)
@@ -87,7 +86,7 @@ static bool sensible(const struct setup *s)
 
 	return s->uid != 0 && s->gid != 0 && s->workspace.path[0] == '/' && s->workspace.path[1] && s->cwd[0] == '/' &&
 	       all_absolute(&s->ro) && all_absolute(&s->rw) && s->filter_len &&
-	       (!by_path || (s->flags & SETUP_PRIVATE_LAYER) || s->layer.path[0] == '/') && s->fault <= JAIL_NO_LAYER;
+	       (!by_path || (s->flags & SETUP_PRIVATE_LAYER) || s->layer.path[0] == '/');
 }
 
 int setup_decode(const char *data, size_t len, struct setup *ret, struct err *err)
@@ -111,7 +110,6 @@ int setup_decode(const char *data, size_t len, struct setup *ret, struct err *er
 	s.limits.processes = wire_u64(&r);
 	s.limits.cpu_seconds = wire_u64(&r);
 	s.filter = wire_bytes(&r, FILTER_MAX, &s.filter_len);
-	s.fault = wire_u32(&r);
 	if (!wire_end(&r) || !sensible(&s)) {
 		setup_free(&s);
 		return err_set(err, E_PROTOCOL, "set-up of the cell: malformed message");

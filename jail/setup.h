@@ -31,7 +31,7 @@ enum setup_message {
 	SETUP_SIGNAL, /* u32 */
 	SETUP_FREEZE,
 	SETUP_THAW,
-	SETUP_FAIL = 32, /* u32 layer, u32 code negated, str text */
+	SETUP_FAIL = 32, /* u32 layer, u32 code negated, str text, bytes of the report as far as it got */
 	SETUP_REPORT,
 	SETUP_STARTED, /* u32 errno of execve, 0 when it runs; u32 state of the baseline, str evidence */
 	SETUP_FROZEN,  /* u32 processes; str why not, "" when frozen */
@@ -75,7 +75,6 @@ struct setup {
 	struct cell_limits limits;
 	const char *filter;
 	size_t filter_len;
-	uint32_t fault; /* layer that is to fail (tests); JAIL_NO_LAYER */
 };
 
 #define SETUP_NAMESPACES 7

@@ -1,0 +1,114 @@
+/* Any lines against the hand's protocol.  The tools are inert: what arrives is not to be run or written anywhere. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/jsonl.h"
+#include "jail/hand_rpc.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static struct hand_rpc rpc;
+static struct hand_call *kept;
+
+static void end_kept(void)
+{
+	struct hand_result result = HAND_RESULT_INIT;
+	struct hand_call *call = kept;
+
+	if (!call)
+		return;
+	kept = NULL;
+	buf_adds(&result.text, "ended");
+	hand_rpc_end(&rpc, call, &result);
+	buf_free(&result.text);
+}
+
+/* Keeps one call at a time; the one before is answered. */
+static void start(struct hand *hand, struct hand_call *call)
+{
+	(void)hand;
+	end_kept();
+	kept = call;
+}
+
+static void cancel(struct hand *hand, struct hand_call *call)
+{
+	(void)hand;
+	if (call != kept)
+		abort();
+	end_kept();
+}
+
+static int run(const json_node *args, struct buf *text, struct err *err)
+{
+	const char *path = json_get_str(args, "file_path");
+
+	if (!path)
+		abort(); /* required, so checked */
+	buf_adds(text, path);
+	return strlen(path) % 2 ? err_set(err, E_NOTFOUND, "%.700s: odd", path) : 0;
+}
+
+/* The real table with nothing behind it. */
+static void make_inert(struct hand_tool *tools)
+{
+	for (size_t i = 0; i < hand_ntools; i++) {
+		tools[i] = hand_tools[i];
+		if (tools[i].run)
+			tools[i].run = run;
+		if (tools[i].start)
+			tools[i].start = start;
+		if (tools[i].cancel)
+			tools[i].cancel = cancel;
+	}
+}
+
+/* Every reply must be a strict JSON object of its own line. */
+static void check_replies(void)
+{
+	const char *at = buf_str(&rpc.out), *end = at + rpc.out.len, *newline;
+
+	if (rpc.out.failed)
+		abort();
+	for (; at < end; at = newline + 1) {
+		json_node *reply = NULL;
+
+		newline = memchr(at, '\n', (size_t)(end - at));
+		if (!newline || json_parse_object(at, (size_t)(newline - at), &reply, NULL) < 0)
+			abort();
+		json_free(&reply);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct hand_tool tools[8];
+	struct jsonl in;
+	const char *line;
+	size_t len;
+	int r;
+
+	if (hand_ntools > ARRAY_LEN(tools))
+		abort();
+	make_inert(tools);
+	hand_rpc_init(&rpc, NULL, tools, hand_ntools);
+	jsonl_init(&in, 4096);
+	for (size_t at = 0; at < size; at += 1000) {
+		if (jsonl_add(&in, data + at, size - at < 1000 ? size - at : 1000, NULL) < 0)
+			break;
+		while ((r = jsonl_next(&in, &line, &len, NULL)) != 0) {
+			if (r < 0)
+				hand_rpc_too_long(&rpc);
+			else
+				hand_rpc_line(&rpc, line, len);
+			check_replies();
+			if (rpc.ncalls > HAND_CALLS_MAX)
+				abort();
+		}
+	}
+	end_kept();
+	hand_rpc_free(&rpc);
+	jsonl_free(&in);
+	return 0;
+}
