@@ -26,7 +26,7 @@ static void check_event(const struct mcp_client *c, const struct mcp_event *even
 	case MCP_EVENT_TOOLS_CHANGED:
 		break;
 	case MCP_EVENT_RESULT:
-		if (event->tag < 1 || event->tag > 2 || r->text.len > MCP_TEXT_MAX + 256 ||
+		if (event->tag < 1 || event->tag > 2 || r->buf.len > MCP_TEXT_MAX + 256 ||
 		    r->is_error != (r->outcome != MCP_OK) || !mcp_outcome_name(r->outcome))
 			abort();
 		break;
@@ -43,8 +43,8 @@ static void drain(struct mcp_client *c)
 		if (event.kind == MCP_EVENT_TOOLS_CHANGED)
 			(void)!mcp_client_list(c, NULL);
 		if (event.kind == MCP_EVENT_READY) {
-			(void)!mcp_client_call(c, 1, "bash", NULL, NULL); /* id 3 */
-			(void)!mcp_client_call(c, 2, "read", NULL, NULL); /* id 4 */
+			(void)!mcp_client_call(c, 1, "bash", NULL, NULL, NULL); /* id 3 */
+			(void)!mcp_client_call(c, 2, "read", NULL, NULL, NULL); /* id 4 */
 		}
 	}
 	if (r < 0 && c->state != MCP_DEAD)
