@@ -75,6 +75,41 @@ static int end_cell_for_change(struct keeper *k, const char *why, struct err *er
 	return 0;
 }
 
+/* Everything that can be known before the first byte is written is refused before anything is recorded as begun. */
+static int precheck(const struct manifest *m, const char *const *paths, size_t n, struct buf *problems, struct err *err)
+{
+	const char *stranger = select_stranger(m, paths, n);
+	size_t bad = 0;
+
+	if (stranger)
+		return err_set(err, E_NOTFOUND, "%s: not staged; warder changes lists what is", stranger);
+	for (size_t i = 0; i < m->n; i++) {
+		const struct change *c = &m->change[i];
+		bool blocks = c->status == CHANGE_CONFLICT || c->status == CHANGE_REFUSED;
+
+		/* Without names, whatever cannot be applied stands in the way of "everything" as well. */
+		if (!blocks || (n && !select_covers(c->path, paths, n)))
+			continue;
+		buf_addf(problems, "%s: not applied: %s\n", c->path, c->why);
+		bad++;
+	}
+	return bad ? err_set(err, E_CONFLICT, "changes: %zu paths cannot be applied, so nothing was; name the others", bad) : 0;
+}
+
+/* What was applied is staged no longer. */
+static int drop_applied(struct keeper *k, const struct manifest *m, const char *const *paths, size_t n, struct err *err)
+{
+	_cleanup_(free_list) const char **applied = calloc(m->n + 1, sizeof(*applied));
+	size_t count = 0;
+
+	if (!applied)
+		return err_set(err, E_NOMEM, "changes: out of memory");
+	for (size_t i = 0; i < m->n; i++)
+		if (m->change[i].status != CHANGE_WITHHELD && select_change(&m->change[i], paths, n))
+			applied[count++] = m->change[i].path;
+	return count ? layer_drop(&k->staged.layer, applied, count, err) : 0;
+}
+
 int stage_apply(struct keeper *k, const json_node *order, struct buf *problems, size_t *ret_n, struct err *err)
 {
 	_cleanup_(manifest_free) struct manifest m = { 0 };
@@ -95,18 +130,22 @@ int stage_apply(struct keeper *k, const json_node *order, struct buf *problems, 
 	digest_hex(m.digest, hex);
 	if (wanted && strcmp(wanted, hex) != 0)
 		return err_set(err, E_DENIED, "changes: changed since you saw them; look again");
-	r = apply_check(&k->staged.layer, &m, paths, n, &result, err);
+	r = precheck(&m, paths, n, problems, err);
+	bool begun = r == 0;
 	if (r == 0 && keeper_record(k, "changes.applying", "operator", 0, applied_body(&m, paths, n, hex), LOG_BARRIER, NULL) < 0)
 		r = err_set(err, k->why.code, "%s", k->why.text);
 	if (r == 0)
 		r = apply_changes(&k->staged.layer, k->session_fd, &m, paths, n, &result, err);
 	buf_add(problems, buf_str(&result.problems), result.problems.len);
+	if (r < 0 && begun && !k->why.code &&
+	    keeper_record_error(k, "apply", err->text, "exhausted") < 0)
+		return err_set(err, k->why.code, "%s", k->why.text);
 	if (r < 0)
 		return r;
 	if (keeper_record(k, "changes.applied", "operator", 0, applied_body(&m, paths, n, hex), LOG_BARRIER, NULL) < 0)
 		return err_set(err, k->why.code, "%s", k->why.text);
 	*ret_n = result.applied;
-	return apply_drop(&k->staged.layer, &m, paths, n, err);
+	return drop_applied(k, &m, paths, n, err);
 }
 
 int stage_discard(struct keeper *k, const json_node *order, size_t *ret_n, struct err *err)
@@ -121,9 +160,8 @@ int stage_discard(struct keeper *k, const json_node *order, size_t *ret_n, struc
 		r = end_cell_for_change(k, "the operator discards changes", err);
 	if (r == 0)
 		r = stage_snapshot(k, &m, err);
-	const char *stranger = r == 0 ? select_stranger(&m, paths, n) : NULL;
-	if (stranger)
-		r = err_set(err, E_NOTFOUND, "%s: not staged; warder changes lists what is", stranger);
+	if (r == 0 && select_stranger(&m, paths, n))
+		r = err_set(err, E_NOTFOUND, "%s: not staged; warder changes lists what is", select_stranger(&m, paths, n));
 	if (r < 0)
 		return r;
 
