@@ -113,7 +113,7 @@ static int drop_applied(struct keeper *k, const struct manifest *m, const char *
 int stage_apply(struct keeper *k, const json_node *order, struct buf *problems, size_t *ret_n, struct err *err)
 {
 	_cleanup_(manifest_free) struct manifest m = { 0 };
-	_cleanup_(apply_result_free) struct apply_result result = { 0 };
+	_cleanup_(apply_result_free) struct apply_result result = APPLY_RESULT_INIT;
 	const char *wanted = json_get_str(order, "manifest");
 	_cleanup_(free_list) const char **paths = NULL;
 	char hex[DIGEST_HEX_LEN + 1];
