@@ -29,7 +29,7 @@
 static struct buf cell = BUF_INIT(1 << 16), strict = BUF_INIT(1 << 16);
 /* Calls whose control says nothing, because the kernel refuses this user or on this machine with the same errno. */
 static struct buf same = BUF_INIT(1 << 16);
-static char dir[] = "/tmp/warder-filter-XXXXXX";
+static char dir[4096];
 
 static int load(const struct buf *program)
 {
@@ -374,8 +374,8 @@ int main(void)
 {
 	struct err err = { 0 };
 
-	if (filter_build(FILTER_CELL, &cell, &err) || filter_build(FILTER_STRICT, &strict, &err) || !mkdtemp(dir) ||
-	    chdir(dir) < 0) {
+	if (filter_build(FILTER_CELL, &cell, &err) || filter_build(FILTER_STRICT, &strict, &err) ||
+	    !fresh_folder(dir, "filter") || chdir(dir) < 0) {
 		ok(false, "preparation: %s", err.text);
 		return tap_end();
 	}
@@ -396,7 +396,7 @@ int main(void)
 	every_tool("strict", &strict);
 
 	is_int(chdir("/"), 0, "leaving the folder");
-	char command[64];
+	char command[4200];
 	snprintf(command, sizeof(command), "rm -rf %s", dir);
 	is_int(system(command), 0, "nothing is left behind");
 	buf_free(&cell);

@@ -18,7 +18,7 @@
 #include "tests/jail/child.h"
 #include "tests/tap.h"
 
-static char dir[] = "/tmp/warder-landlock-XXXXXX";
+static char dir[4096];
 static struct sockaddr_un abstract = { .sun_family = AF_UNIX };
 static pid_t outside;
 
@@ -235,7 +235,7 @@ int main(void)
 	}
 	outside = getpid();
 	snprintf(abstract.sun_path + 1, 20, "warder-test-%07d", (int)getpid());
-	if (!mkdtemp(dir) || chdir(dir) < 0 || listener < 0 ||
+	if (!fresh_folder(dir, "landlock") || chdir(dir) < 0 || listener < 0 ||
 	    bind(listener, (struct sockaddr *)&abstract, sizeof(sa_family_t) + 20) < 0 || listen(listener, 100) < 0) {
 		ok(false, "preparation: errno %d", errno);
 		return tap_end();
@@ -260,7 +260,7 @@ int main(void)
 	is_int(at_abi(newest, connect_abstract, true), 0, "without scope, no scope");
 	is_int(child_run(without_nnp, NULL), E_MACHINE, "without no_new_privs it is an error, and no ABI is given");
 
-	char command[64];
+	char command[4200];
 	snprintf(command, sizeof(command), "cd / && rm -rf %s", dir);
 	is_int(system(command), 0, "nothing is left behind");
 	return tap_end();

@@ -27,7 +27,7 @@ static const struct {
 };
 
 static struct buf program = BUF_INIT(1 << 16);
-static char dir[] = "/tmp/warder-selfcheck-XXXXXX";
+static char dir[4096];
 
 /* Results of the child, in memory that both share. */
 static struct shared {
@@ -162,7 +162,7 @@ int main(void)
 	size_t n = 99;
 
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (shared == MAP_FAILED || filter_build(FILTER_CELL, &program, &err) < 0 || !mkdtemp(dir)) {
+	if (shared == MAP_FAILED || filter_build(FILTER_CELL, &program, &err) < 0 || !fresh_folder(dir, "selfcheck")) {
 		ok(false, "preparation: %s", err.text);
 		return tap_end();
 	}

@@ -67,6 +67,11 @@ unlike "$out" '^diff --git a/text ' "what was applied is no longer staged"
 run "$WARDER_BIN" changes "$id" --discard 'a new file'
 is "$status" 0 "one file discarded"
 run "$WARDER_BIN" changes "$id" --apply
+is "$status" 1 "the whole, while a refused path is in it"
+like "$err" '^warder: pipe: not applied' "which is named"
+run "$WARDER_BIN" changes "$id" --discard pipe
+is "$status" 0 "that one discarded"
+run "$WARDER_BIN" changes "$id" --apply
 is "$status" 0 "the rest applied: $err"
 is "$(git status --porcelain | LC_ALL=C sort | tr '\n' '|')" " D dir/deep/file| D gone| M text| M tool|?? bin|?? link|?? sub/|" "exactly that differs"
 is "$(ls sub/)" ok "nothing of a .git crossed"
@@ -95,7 +100,7 @@ for way in "in place" "by rename" "removed" "new file in the way"; do
 	before=$(cat text newcomer 2>/dev/null | sha256sum)
 	run "$WARDER_BIN" changes "$id" --apply
 	is "$status" 1 "$way: apply refuses"
-	like "$err" 'changed by you|conflict' "$way: and says that you changed it"
+	like "$err" '(changed|removed|made) by you|conflict' "$way: and says that you changed it"
 	is "$(cat text newcomer 2>/dev/null | sha256sum)" "$before" "$way: your edit stands"
 	git checkout -q -- . && git clean -qfd
 done

@@ -52,16 +52,82 @@ jail env
 unlike "$out" canary "an unlisted variable does not enter"
 is "$(printf '%s\n' "$out" | cut -d= -f1 | grep -Ev '^(HOME|PATH|PWD|TMPDIR|LANG|LC_ALL|TERM|USER|LOGNAME|SHELL|SHLVL|_|TZ|GIT_[A-Z_]*)$')" "" "the environment is a list"
 
-# attack NAME WANT CONTROL [ARGUMENTS]: the probe inside gives WANT, outside it matches CONTROL.
+# attack PROBE CONTROL WANT: the probe outside gives CONTROL, in the cell WANT (both extended regular expressions).
 attack() {
-	name=$1
-	want=$2
-	control=$3
-	shift 3
-	run "$probe" "$name" "$@"
-	like "$out" "^$name: ($control)" "control: $name $* outside"
-	jail ./probe "$name" "$@"
-	like "$out" "^$name: ($want)" "$name $* in the cell"
+	run ./probe "$1"
+	like "${out##*: }" "^($2)$" "control outside: $1"
+	jail ./probe "$1"
+	like "${out##*: }" "^($3)$" "refused in the cell: $1"
 }
-. "$top_srcdir/tests/program/jail_attacks.sh"
+
+# What listens outside, reached from the workspace's own socket files, the abstract name space and the loopback.
+./probe "serve:$ws/sock" &
+server=$!
+for _ in 1 2 3 4 5 6 7 8 9 10; do [ -s sock.port ] && break; sleep 0.05; done
+port=$(cat sock.port)
+
+attack "read:$work/.stdout" ok ENOENT
+attack "read:/proc/self/environ" ok ok
+attack "create:$HOME/outside" ok ENOENT
+attack "tcp:127.0.0.1:$port" ok ECONNREFUSED
+attack "unix-dgram:$ws/sock" ok ENOENT
+attack "unix-stream:$ws/sock.s" ok ENOENT
+attack "tcp:192.0.2.1:443" '[A-Z]*' ENETUNREACH
+attack "udp:192.0.2.1:53" 'ok|ENETUNREACH' ENETUNREACH
+kill $server 2>/dev/null
+wait $server 2>/dev/null
+
+# Host files: the control is root's to show; to an ordinary user they are closed outside as well.
+if [ "$(id -u)" -eq 0 ]; then
+	attack "read:/etc/shadow" ok ENOENT
+	attack "create:/usr/warder-probe" ok 'EROFS|EACCES'
+	attack "create:/etc/warder-probe" ok 'EROFS|EACCES'
+	rm -f /usr/warder-probe /etc/warder-probe
+else
+	attack "read:/etc/shadow" EACCES ENOENT
+	attack "create:/usr/warder-probe" EACCES 'EROFS|EACCES'
+	attack "create:/etc/warder-probe" EACCES 'EROFS|EACCES'
+fi
+jail ./probe read:/proc/1/environ read:/proc/1/mem list:/proc/1/fd ptrace:1
+is "$(printf '%s\n' "$out" | sed 's/.*: //' | sort -u)" "$(printf 'EACCES\nEPERM')" "init: its environment, memory, descriptors and tracing"
+jail sh -c 'kill -9 1; kill -STOP 1; ./probe kill:1; echo alive'
+like "$out" '^alive$' "a signal to init has no effect"
+jail ./probe write:/proc/sys/kernel/core_pattern write:/proc/sysrq-trigger write:/proc/sys/vm/drop_caches
+unlike "$out" ': ok$' "no sysctl is writable"
+
+# System calls: the control shows that this machine has them.
+attack userns 'ok|EPERM|ENOSPC' EPERM
+attack userns-clone 'ok|EPERM|ENOSPC' EPERM
+attack userns-clone-high '[A-Z]*|ok' EPERM
+attack clone3 EINVAL ENOSYS
+attack keyctl 'ok|ENOKEY' EPERM
+attack add-key ok EPERM
+attack request-key ENOKEY EPERM
+attack io-uring 'ok|EPERM|ENOSYS' ENOSYS
+attack vsock 'ok|EAFNOSUPPORT' EAFNOSUPPORT
+attack vsock-high 'ok|EAFNOSUPPORT' EAFNOSUPPORT
+attack bpf '[A-Z]*|ok' EPERM
+attack perf '[A-Z]*|ok' EPERM
+attack userfaultfd 'ok|EPERM' EPERM
+attack tiocsti 'ok|EIO' EPERM
+attack tiocsti-high 'ok|EIO' EPERM
+attack openat2 ok ENOSYS
+attack raw '[A-Z]*|ok' 'EPERM|EAFNOSUPPORT'
+attack personality ok EPERM
+attack memfd-exec ok ok
+attack fsopen 'ok|EPERM' ENOSYS
+attack "whiteout:$ws/w" '[A-Z]*|ok' EPERM
+attack "setuid:$ws/suid-$$" ok EPERM
+
+run ./probe fork:300
+like "$out" 'fork:300: 300 ok' "control outside: 300 processes at once"
+jail ./probe fork:5000
+like "$out" 'fork:5000: [0-9]+ EAGAIN' "5000 processes at once are cut off"
+check "and the host starts programs all the same" true
+left=$(ps -e -o args= | grep -c '^./probe fork:')
+is "$left" 0 "none of them is left"
+jail ./probe caps
+like "$out" 'inh=0 prm=0 eff=0 bnd=0 amb=0 nnp=1 seccomp=2' "no capability in any set, no new privileges, a filter"
+jail ./probe fds
+is "$(echo $out | grep -oE '[0-9]+' | sort -un | tr '\n' ' ')" "0 1 2 " "no descriptor but the three"
 tap_end
