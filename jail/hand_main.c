@@ -4,18 +4,11 @@
 #include <string.h>
 
 #include "jail/hand.h"
-
-int init_main(void);
-
-/* Stands in until a file of the cell's defines it. */
-__attribute__((weak)) int init_main(void)
-{
-	return 3;
-}
+#include "jail/init.h"
 
 int main(int argc, char **argv)
 {
-	if (argc == 2 && strcmp(argv[1], "--init") == 0)
-		return init_main();
+	if (argc > 1 && strcmp(argv[1], "--init") == 0)
+		return init_main(argc, argv);
 	return hand_main(argc, argv);
 }

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "core/version.h"
+#include "config.h"
 
 static const char *const versions[] = { "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05" };
 #define ASK_VERSION "2025-06-18" /* all that we use is in it */
@@ -104,7 +104,7 @@ int mcp_client_start(struct mcp_client *c, struct err *err)
 		return err_set(err, E_INVALID, "tool server: already asked");
 	id = begin_request(c, "initialize");
 	buf_adds(&c->out, "{\"protocolVersion\":\"" ASK_VERSION "\",\"capabilities\":{},"
-			  "\"clientInfo\":{\"name\":\"warder\",\"version\":\"" WARDER_VERSION "\"}}}\n");
+			  "\"clientInfo\":{\"name\":\"warder\",\"version\":\"" PACKAGE_VERSION "\"}}}\n");
 	r = keep_or_undo(c, mark, err);
 	if (r < 0)
 		return r;
