@@ -26,6 +26,10 @@
 
 #define WAIT_MS 60000 /* nothing here takes so long; a busy machine might */
 
+/* Three lines of /proc/PID/status: nothing pending, blocked or ignored.  Signals 32 and 33 are libc's own: it lets
+ * nobody reset them, and whoever started us may have them ignored. */
+#define NO_SIGNALS "'^Sig(Pnd|Blk):.0{16}$|^SigIgn:.0{7}[01][08]0{7}$'"
+
 struct hand_client {
 	pid_t pid;
 	int in, out;
