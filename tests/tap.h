@@ -14,16 +14,22 @@
 
 static int tap_count_, tap_failed_;
 
-/* Text of a test line: control bytes and '#' (which would start a directive) are made harmless. */
+/* One character of a text: whatever a test is about, its output is printable ASCII. */
+static inline void tap_char_(char c)
+{
+	if (c < 0x20 || c > 0x7e)
+		printf("\\x%02x", (unsigned)(unsigned char)c);
+	else
+		putchar(c);
+}
+
+/* Text of a test line; '#' would start a directive. */
 static inline void tap_text_(const char *text)
 {
 	for (const char *p = text; *p; p++) {
 		if (*p == '#')
-			fputs("\\#", stdout);
-		else if ((unsigned char)*p < 0x20 || *p == 0x7f)
-			printf("\\x%02x", (unsigned)(unsigned char)*p);
-		else
-			putchar(*p);
+			putchar('\\');
+		tap_char_(*p);
 	}
 }
 
@@ -41,7 +47,7 @@ __attribute__((format(printf, 1, 2))) static inline void diag(const char *fmt, .
 		if (*p == '\n' && p[1])
 			fputs("\n# ", stdout);
 		else if (*p != '\n')
-			putchar(*p);
+			tap_char_(*p);
 	}
 	putchar('\n');
 	fflush(stdout);

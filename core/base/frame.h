@@ -31,7 +31,8 @@ struct frame_reader {
 void frame_reader_init(struct frame_reader *r, int fd, uint32_t max);
 void frame_reader_free(struct frame_reader *r);
 
-/* Reads what is there (one read(2)).  0; E_CLOSED at end of file; E_IO.  On a non-blocking fd nothing there is 0. */
+/* Reads what is there (one read(2)); nothing while a whole frame is still buffered: take the frames out first.  0;
+ * E_CLOSED at end of file; E_IO.  On a non-blocking fd nothing there is 0. */
 int frame_fill(struct frame_reader *r, struct err *err) WARN_UNUSED;
 /* 1 and *ret when a whole frame is buffered, 0 when not yet, E_PROTOCOL when the header is over the limit. */
 int frame_next(struct frame_reader *r, struct frame *ret, struct err *err) WARN_UNUSED;

@@ -68,6 +68,9 @@ static void write_number(double value, struct buf *out)
 		whole += strcspn(text + whole, "0123456789");
 	}
 	buf_adds(out, text + whole);
+	/* All digits: an integer above 2^53, which our own reader refuses in this form. */
+	if (!text[whole])
+		buf_adds(out, ".0");
 }
 
 static void write_node(const json_node *node, bool sorted, struct buf *out);

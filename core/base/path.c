@@ -120,13 +120,14 @@ int path_open_private(const char *path, int *ret_fd, struct err *err)
 int path_read_fd(int fd, size_t max, struct buf *out, struct err *err)
 {
 	size_t start = out->len;
+	int failed = out->failed;
 
 	for (;;) {
 		size_t have = out->len - start;
 		/* One byte more than allowed tells a file of just `max` from a longer one. */
 		size_t want = max - have < 65536 ? max - have + 1 : 65536;
 		char chunk[65536];
-		ssize_t got = read(fd, chunk, want < sizeof(chunk) ? want : sizeof(chunk));
+		ssize_t got = read(fd, chunk, want);
 
 		if (got < 0 && errno == EINTR)
 			continue;
@@ -144,6 +145,7 @@ int path_read_fd(int fd, size_t max, struct buf *out, struct err *err)
 		}
 		if (code < 0) {
 			out->len = start;
+			out->failed = failed;
 			if (out->data)
 				out->data[start] = '\0';
 			return code;

@@ -86,7 +86,7 @@ static int remove_entry(int at, const char *name)
 {
 	if (unlinkat(at, name, 0) == 0 || errno == ENOENT)
 		return 0;
-	if (errno != EISDIR && errno != EPERM)
+	if (errno != EISDIR)
 		return -1;
 	if (unlinkat(at, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
 		return 0;
@@ -170,7 +170,9 @@ int path_remove_tree(int dirfd, const char *name, struct err *err)
 			return err_errno(err, E_IO, errno, "removing %s", name);
 		dirfd = parent;
 	}
-	if (remove_below(dirfd, last) < 0)
-		return err_errno(err, errno == ENOSYS ? E_MACHINE : E_IO, errno, "removing %s", name);
-	return 0;
+	if (remove_below(dirfd, last) == 0)
+		return 0;
+	if (errno == EXDEV || errno == EBUSY)
+		return err_set(err, E_BUSY, "removing %s: something is mounted in it; unmount that first", name);
+	return err_errno(err, errno == ENOSYS ? E_MACHINE : E_IO, errno, "removing %s", name);
 }
