@@ -80,6 +80,8 @@ void manifest_digest(const struct manifest *m, uint8_t ret[DIGEST_LEN]);
 
 /* The change of that very path, or NULL. */
 const struct change *manifest_find(const struct manifest *m, const char *path);
+/* The changes below a folder: change[*ret_first..*ret_end), without that of the very path. */
+void manifest_below(const struct manifest *m, const char *folder, size_t *ret_first, size_t *ret_end);
 
 /* One JSON object (no newline): op, path, old, new (hex digests or null), mode (octal, as after an apply; of a deletion: as before), status,
  * and when they say something why, note, runs_later.  A path that is not UTF-8 is {"$b64":"..."}. */

@@ -130,8 +130,17 @@ static bool is_opaque(int fd)
 	return fgetxattr(fd, opaque, value, sizeof(value)) > 0;
 }
 
-/* One folder further down. 1: reached; 0: nothing is staged further down. */
-static int descend(struct drop *d, const char *name, struct err *err)
+/* Below a whiteout, a path that is no longer real has nothing to be kept for. */
+static bool is_real(const struct drop *d, const char *name, const char *rest)
+{
+	_cleanup_fd_ int folder = walk_open(d->real, name);
+	_cleanup_fd_ int fd = folder < 0 ? -1 : path_open_beneath(folder, rest, O_PATH | O_NOFOLLOW, 0);
+
+	return fd >= 0 || (folder >= 0 && errno != ENOENT && errno != ENOTDIR);
+}
+
+/* One folder further down; `rest` is what follows. 1: reached; 0: nothing is staged further down. */
+static int descend(struct drop *d, const char *name, const char *rest, struct err *err)
 {
 	struct layer_node up, old = { 0 };
 
@@ -143,6 +152,8 @@ static int descend(struct drop *d, const char *name, struct err *err)
 	if (layer_node_is_whiteout(&up)) {
 		if (!S_ISDIR(old.mode))
 			return unlinkat(d->upper, name, 0) < 0 ? failed(d, errno, err) : 0;
+		if (!is_real(d, name, rest))
+			return 0;
 		r = open_whiteout(d, name, err);
 		if (r < 0)
 			return r;
@@ -172,17 +183,13 @@ static int descend(struct drop *d, const char *name, struct err *err)
 	return 1;
 }
 
-/* Nothing of its own is left in a folder of the upper: it is empty and hides nothing that is real. */
-static bool is_spent(int upper, const struct layer_node *real)
+/* An empty folder of the upper says nothing of its own unless it hides something real. */
+static bool hides(int upper, const struct layer_node *real)
 {
-	_cleanup_names_ struct name_list names = { 0 };
-
-	if (names_read(&names, upper, NULL) < 0 || names.n)
-		return false;
-	return !real->mode || (S_ISDIR(real->mode) && !is_opaque(upper));
+	return real->mode && (!S_ISDIR(real->mode) || is_opaque(upper));
 }
 
-/* Up again from the folder that was reached: spent folders go, the others get their mode back. */
+/* Up again from the folder that was reached: empty ones go, the others get their mode back. */
 static int ascend(struct drop *d, struct err *err)
 {
 	for (; d->depth; d->depth--) {
@@ -199,12 +206,14 @@ static int ascend(struct drop *d, struct err *err)
 			return failed(d, errno, err);
 		if (real_above >= 0 && layer_node_at(real_above, name, &real) < 0)
 			return failed(d, EIO, err);
-		if (is_spent(folder, &real)) {
-			if (unlinkat(above, name, AT_REMOVEDIR) < 0)
+		if (!hides(folder, &real)) {
+			if (unlinkat(above, name, AT_REMOVEDIR) == 0)
+				continue;
+			if (errno != ENOTEMPTY && errno != EEXIST)
 				return failed(d, errno, err);
-		} else if (d->mode[d->depth - 1] && fchmod(folder, d->mode[d->depth - 1]) < 0) {
-			return failed(d, errno, err);
 		}
+		if (d->mode[d->depth - 1] && fchmod(folder, d->mode[d->depth - 1]) < 0)
+			return failed(d, errno, err);
 	}
 	return 0;
 }
@@ -249,7 +258,7 @@ static int drop_path(const struct layer *l, int upper, int real, const char *pat
 	int r = 1;
 	for (char *slash; r == 1 && (slash = strchr(name, '/')); name = slash + 1) {
 		*slash = '\0';
-		r = descend(&d, name, err);
+		r = descend(&d, name, slash + 1, err);
 		*slash = '/';
 		if (r != 1)
 			break;

@@ -58,6 +58,29 @@ const struct change *manifest_find(const struct manifest *m, const char *path)
 	return NULL;
 }
 
+/* The first change that begins with `folder` and a byte not below `next`. */
+static size_t first_with(const struct manifest *m, const char *folder, unsigned next)
+{
+	size_t low = 0, high = m->n, len = strlen(folder);
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+		int c = strncmp(m->change[mid].path, folder, len);
+
+		if (c < 0 || (c == 0 && (unsigned char)m->change[mid].path[len] < next))
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+void manifest_below(const struct manifest *m, const char *folder, size_t *ret_first, size_t *ret_end)
+{
+	*ret_first = first_with(m, folder, '/');
+	*ret_end = first_with(m, folder, '/' + 1);
+}
+
 /* ---- digest: docs/internals/changes.md describes this encoding */
 
 static void digest_side(struct digest *d, const struct change_side *s)

@@ -73,7 +73,7 @@ void stage_remove(struct stage *s)
 	close(parent);
 }
 
-void stage_birth(struct stage *s)
+void stage_birth(const struct stage *s)
 {
 	struct timespec wait = { .tv_nsec = 35000000 };
 	struct err err;
