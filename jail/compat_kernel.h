@@ -1,8 +1,6 @@
 /*
  * compat_kernel: constants of kernels newer than the headers of Debian 12 (6.1).  It holds numbers, never a decision:
  * whether the running kernel has a thing is found by trying it, never by #ifdef.
- *
- * From 424 on a system call has the same number on every architecture that we build for.
  */
 #ifndef WARDER_JAIL_COMPAT_KERNEL_H
 #define WARDER_JAIL_COMPAT_KERNEL_H
@@ -52,24 +50,18 @@
 #define __NR_file_setattr 469
 #endif
 
-/* The architecture that a native program enters the kernel by, the newest call that our tables have judged, and the
- * hole of numbers that no kernel has given away.  uretprobe and uprobe (x86-64 only) sit below the hole: the kernel
- * puts them into probed programs itself and they do nothing for anybody else. */
-#define COMPAT_NR_NEWEST 469
-#define COMPAT_NR_HOLE_LAST 423
-#if defined(__x86_64__)
-#define COMPAT_AUDIT_ARCH AUDIT_ARCH_X86_64
-#define COMPAT_NR_HOLE_FIRST 337
-#define COMPAT_X32_BIT 0x40000000U
-#elif defined(__aarch64__)
-#define COMPAT_AUDIT_ARCH AUDIT_ARCH_AARCH64
-#define COMPAT_NR_HOLE_FIRST 295
-#else
-#error "the seccomp filter is written for x86-64 and arm64; judge the tables of filter_table.c for this one first"
+#if !defined(__x86_64__) || defined(__ILP32__)
+#error "the seccomp filter is judged for x86-64 alone; another architecture wants its own numbers here and a test run"
 #endif
 
-/* Arguments of a system call lie in 64-bit slots; the filter reads the low half. */
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "low half first");
+/* The newest call that the filter's tables have judged, and the hole of numbers that no kernel has given away.
+ * uretprobe and uprobe sit right below it: the kernel puts them into probed programs itself, and they do nothing for
+ * others. */
+#define COMPAT_NR_NEWEST 469
+#define COMPAT_NR_HOLE_FIRST 337
+#define COMPAT_NR_HOLE_LAST 423
+#define COMPAT_X32_BIT 0x40000000U
+#define COMPAT_AUDIT_ARCH AUDIT_ARCH_X86_64
 
 /* ---- Landlock: rights and scopes by ABI (Documentation/userspace-api/landlock.rst) */
 

@@ -68,6 +68,7 @@ static void emit_load(struct buf *out, size_t offset)
 	emit(out, BPF_LD | BPF_W | BPF_ABS, 0, 0, (uint32_t)offset);
 }
 
+/* The low half of an argument, which comes first in its slot. */
 static void emit_load_arg(struct buf *out, unsigned arg, uint32_t mask)
 {
 	emit_load(out, offsetof(struct seccomp_data, args) + arg * sizeof(uint64_t));
@@ -79,8 +80,8 @@ static void emit_fail(struct buf *out, int error)
 	emit(out, BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | (uint32_t)error);
 }
 
-/* Only the native architecture; on x86-64 without its x32 half, except -1, which names no call of either half and which
- * tracers use for "skip it".  Then ENOSYS for numbers that nobody has judged: those of kernels to come, and the hole. */
+/* Only the native architecture, without its x32 half, except -1, which names no call of either half and which tracers
+ * use for "skip it".  Then ENOSYS for numbers that nobody has judged: those of kernels to come, and the hole. */
 static void emit_numbers(struct buf *out)
 {
 	emit_load(out, offsetof(struct seccomp_data, arch));
@@ -88,11 +89,9 @@ static void emit_numbers(struct buf *out)
 	emit(out, BPF_RET | BPF_K, 0, 0, SECCOMP_RET_KILL_PROCESS);
 
 	emit_load(out, offsetof(struct seccomp_data, nr));
-#ifdef COMPAT_X32_BIT
 	emit(out, BPF_JMP | BPF_JGE | BPF_K, 0, 2, COMPAT_X32_BIT);
 	emit(out, BPF_JMP | BPF_JEQ | BPF_K, 1, 0, UINT32_MAX);
 	emit(out, BPF_RET | BPF_K, 0, 0, SECCOMP_RET_KILL_PROCESS);
-#endif
 	emit(out, BPF_JMP | BPF_JGT | BPF_K, 2, 0, COMPAT_NR_NEWEST);
 	emit(out, BPF_JMP | BPF_JGE | BPF_K, 0, 2, COMPAT_NR_HOLE_FIRST);
 	emit(out, BPF_JMP | BPF_JGT | BPF_K, 1, 0, COMPAT_NR_HOLE_LAST);
@@ -127,8 +126,8 @@ static uint32_t action_code(int action)
 	return SCMP_ACT_ERRNO((uint16_t)action);
 }
 
-/* Adds the row from comparison `at` on, with the first `at` already in `done`.  FILTER_ANY becomes a rule for each of its
- * bits: libseccomp compares for equality. */
+/* Adds the row from comparison `at` on, with the first `at` already in `done`.  FILTER_ANY becomes a rule for each of
+ * its bits: libseccomp compares for equality. */
 static int add_row(scmp_filter_ctx ctx, const struct filter_row *row, int nr, unsigned at, struct scmp_arg_cmp *done)
 {
 	if (at == ARRAY_LEN(row->cmp) || !row->cmp[at].mask)
@@ -158,7 +157,7 @@ static int add_call(scmp_filter_ctx ctx, const struct filter_spec *spec, const s
 	int r;
 
 	if (nr == -2)
-		return err_set(err, E_INVALID, "seccomp filter: unknown system call %s; report this as a bug", row->call);
+		return err_set(err, E_INVALID, "seccomp filter: unknown system call %s; report it as a bug", row->call);
 	if (nr < 0 || row->action == spec->otherwise)
 		return 0; /* not on this architecture, or what happens anyhow */
 	r = add_row(ctx, row, nr, 0, done);
@@ -167,7 +166,8 @@ static int add_call(scmp_filter_ctx ctx, const struct filter_spec *spec, const s
 	return 0;
 }
 
-static int add_part(scmp_filter_ctx ctx, const struct filter_spec *spec, const struct filter_part *part, struct err *err)
+static int add_part(scmp_filter_ctx ctx, const struct filter_spec *spec, const struct filter_part *part,
+		    struct err *err)
 {
 	for (size_t i = 0; i < part->ngroups; i++) {
 		for (const char *const *call = part->groups[i].calls; *call; call++) {

@@ -1,5 +1,5 @@
-/* The calls that agents' commands are refused, with the reason of each group.  The errno is part of the interface: ENOSYS
- * where a libc or program has a fallback for older kernels, EPERM where the answer is no. */
+/* The calls that agents' commands are refused, with the reason of each group.  The errno is part of the interface:
+ * ENOSYS where a libc or program has a fallback for older kernels, EPERM where the answer is no. */
 #include "jail/filter_table.h"
 
 #include <errno.h>
@@ -34,8 +34,8 @@ static const struct filter_group refused_groups[] = {
 	{ EPERM, CALLS("ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "process_mrelease", "kcmp",
 		       "pidfd_getfd") },
 	/* The machine.  All of these want capabilities that a cell lacks: the belt. */
-	{ EPERM, CALLS("kexec_load", "kexec_file_load", "init_module", "finit_module", "delete_module", "reboot", "swapon",
-		       "swapoff", "acct", "syslog", "iopl", "ioperm", "quotactl", "quotactl_fd", "vhangup",
+	{ EPERM, CALLS("kexec_load", "kexec_file_load", "init_module", "finit_module", "delete_module", "reboot",
+		       "swapon", "swapoff", "acct", "syslog", "iopl", "ioperm", "quotactl", "quotactl_fd", "vhangup",
 		       "clock_settime", "clock_adjtime", "adjtimex", "settimeofday", "sethostname", "setdomainname") },
 	/* Files by handle go round every path ("shocker"). */
 	{ EPERM, CALLS("name_to_handle_at", "open_by_handle_at") },
@@ -95,8 +95,8 @@ static const struct filter_part refused = {
 #define PROTOCOLS(icmp) \
 	.arg = 2, .mask = LOW32, .nvalues = 5, .values = { 0, IPPROTO_TCP, IPPROTO_UDP, icmp, IPPROTO_MPTCP }
 
-/* A network namespace does not contain AF_VSOCK, and the rest of the families is attack surface that socket() loads as a
- * module; so is every protocol of INET but these.  SOCK_PACKET under AF_INET becomes AF_PACKET.  Netlink is ROUTE
+/* A network namespace does not contain AF_VSOCK, and the rest of the families is attack surface that socket() loads as
+ * a module; so is every protocol of INET but these.  SOCK_PACKET under AF_INET becomes AF_PACKET.  Netlink is ROUTE
  * alone, which getifaddrs needs. */
 static const struct filter_set sets[] = {
 	{ "socket", EAFNOSUPPORT, FAMILIES },
@@ -105,8 +105,9 @@ static const struct filter_set sets[] = {
 	{ "socket", EPERM, WHEN_FAMILY(AF_INET6), TYPES },
 	{ "socket", EPROTONOSUPPORT, WHEN_FAMILY(AF_INET), PROTOCOLS(IPPROTO_ICMP) },
 	{ "socket", EPROTONOSUPPORT, WHEN_FAMILY(AF_INET6), PROTOCOLS(IPPROTO_ICMPV6) },
-	{ "socket", EAFNOSUPPORT, WHEN_FAMILY(AF_NETLINK), .arg = 2, .mask = LOW32, .nvalues = 1, .values = { NETLINK_ROUTE } },
-	/* PER_LINUX, PER_LINUX32, each with UNAME26, and the question; so no READ_IMPLIES_EXEC, no ADDR_NO_RANDOMIZE. */
+	{ "socket", EAFNOSUPPORT, WHEN_FAMILY(AF_NETLINK), .arg = 2, .mask = LOW32, .nvalues = 1,
+	  .values = { NETLINK_ROUTE } },
+	/* PER_LINUX, PER_LINUX32, each with UNAME26, and the question; no READ_IMPLIES_EXEC, no ADDR_NO_RANDOMIZE. */
 	{ "personality", EPERM, .arg = 0, .mask = LOW32, .nvalues = 5,
 	  .values = { 0, 0x8, 0x20000, 0x20008, 0xffffffff } },
 };

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 
 #include "core/base/clock.h"
+#include "core/base/utf8.h"
 #include "jail/hand.h"
 #include "jail/hand_out.h"
 #include "jail/hand_spawn.h"
@@ -19,6 +20,7 @@ enum stage { RUNNING, STOPPING, KILLED };
 struct hand_job {
 	struct hand_job *next;
 	struct hand_call *call;
+	char *started_in;
 	pid_t pid;  /* of the shell, and of its group */
 	int out_fd; /* -1 at end of file */
 	int folder_fd;
@@ -32,12 +34,18 @@ struct hand_job {
 	struct hand_out out;
 };
 
+static void set_folder(struct hand_shell *sh, const char *path)
+{
+	memmove(sh->folder, path, strnlen(path, sizeof(sh->folder) - 1) + 1);
+	sh->folder[sizeof(sh->folder) - 1] = '\0';
+}
+
 int hand_bash_init(struct hand_shell *sh, struct err *err)
 {
 	*sh = (struct hand_shell){ .null_fd = -1, .prologue_fd = -1 };
 	if (!getcwd(sh->workspace, sizeof(sh->workspace)))
 		return err_errno(err, E_IO, errno, "working folder");
-	memcpy(sh->folder, sh->workspace, sizeof(sh->folder));
+	set_folder(sh, sh->workspace);
 	sh->null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (sh->null_fd < 0)
 		return err_errno(err, E_MACHINE, errno, "/dev/null");
@@ -48,6 +56,7 @@ static void free_job(struct hand_job *job)
 {
 	fd_close(&job->out_fd);
 	fd_close(&job->folder_fd);
+	free(job->started_in);
 	free(job);
 }
 #define _cleanup_job_ _cleanup_(drop_job)
@@ -82,11 +91,13 @@ void hand_bash_end(struct hand_shell *sh)
 	fd_close(&sh->prologue_fd);
 }
 
-static void answer(struct hand *hand, struct hand_call *call, enum hand_outcome outcome, const char *text)
+static void answer(struct hand *hand, struct hand_call *call, enum hand_outcome outcome, const char *text,
+		   const char *folder)
 {
 	struct hand_result result = HAND_RESULT_INIT;
 
 	result.outcome = outcome;
+	result.folder = folder;
 	buf_adds(&result.text, text);
 	hand_rpc_end(&hand->rpc, call, &result);
 	buf_free(&result.text);
@@ -111,7 +122,7 @@ static int spawn(struct hand_shell *sh, struct hand_job *job, const char *comman
 
 	const struct hand_spawn how = {
 		.command = command,
-		.folder = sh->folder,
+		.folder = job->started_in,
 		.null_fd = sh->null_fd,
 		.out_fd = out_end,
 		.folder_fd = folder_end,
@@ -129,6 +140,9 @@ static int start_job(struct hand_shell *sh, struct hand_call *call, const char *
 		return err_set(err, E_NOMEM, "bash: out of memory");
 	job->call = call;
 	job->out_fd = job->folder_fd = -1;
+	job->started_in = strdup(call->folder ? call->folder : sh->folder);
+	if (!job->started_in)
+		return err_set(err, E_NOMEM, "bash: out of memory");
 	job->timeout_ms = json_get_int(call->args, "timeout_ms", HAND_TIMEOUT_MS);
 	if (sh->njobs == HAND_JOBS_MAX || sh->ndrains + sh->njobs >= HAND_DRAINS_MAX)
 		return err_set(err, E_LIMIT,
@@ -138,7 +152,7 @@ static int start_job(struct hand_shell *sh, struct hand_call *call, const char *
 	int r = spawn(sh, job, command, &why);
 	if (r == E_NOTFOUND) {
 		/* Not run elsewhere instead: in another folder the same words may destroy something else. */
-		memcpy(sh->folder, sh->workspace, sizeof(sh->folder));
+		set_folder(sh, sh->workspace);
 		return err_set(err, r, "bash: not run: %.600s; the next command starts in the workspace", why.text);
 	}
 	if (r < 0)
@@ -158,21 +172,21 @@ void hand_bash_start(struct hand *hand, struct hand_call *call)
 	struct err err = { 0 };
 
 	if (!command && !restart) {
-		answer(hand, call, HAND_ERROR, "command: missing; bash needs it, unless restart is true");
+		answer(hand, call, HAND_ERROR, "command: missing; bash needs it, unless restart is true", NULL);
 		return;
 	}
-	if (restart) {
-		memcpy(sh->folder, sh->workspace, sizeof(sh->folder));
-		if (!end_all(sh)) {
-			answer(hand, call, HAND_ERROR,
-			       "restart: some processes of earlier commands could not be ended");
-			return;
-		}
+	if (restart && !end_all(sh)) {
+		answer(hand, call, HAND_ERROR, "restart: some processes of earlier commands could not be ended", NULL);
+	} else if (!command) {
+		set_folder(sh, sh->workspace);
+		answer(hand, call, HAND_OK, "[restarted: earlier processes are ended, the folder is the workspace]",
+		       sh->folder);
+	} else {
+		int r = start_job(sh, call, command, &err);
+
+		if (r < 0)
+			answer(hand, call, HAND_ERROR, err.text, r == E_NOTFOUND ? sh->folder : NULL);
 	}
-	if (!command)
-		answer(hand, call, HAND_OK, "[restarted: earlier processes are ended, the folder is the workspace]");
-	else if (start_job(sh, call, command, &err) < 0)
-		answer(hand, call, HAND_ERROR, err.text);
 }
 
 static bool group_lives(const struct hand_job *job)
@@ -265,6 +279,22 @@ void hand_bash_ended(void *shell, pid_t pid, int wstatus)
 		}
 }
 
+/* A path that a reply, and then a request, can carry. */
+static bool is_plain_path(const char *path, size_t len)
+{
+	uint32_t cp;
+	size_t n;
+
+	if (!len || *path != '/')
+		return false;
+	for (; len; path += n, len -= n) {
+		n = utf8_decode(path, len, &cp);
+		if (!n || !cp)
+			return false;
+	}
+	return true;
+}
+
 /* Takes over the folder that the shell named at its end, and tells what the model would not expect. */
 static void follow_folder(struct hand_shell *sh, const struct hand_job *job, struct buf *text)
 {
@@ -272,7 +302,8 @@ static void follow_folder(struct hand_shell *sh, const struct hand_job *job, str
 	ssize_t got = read(job->folder_fd, path, sizeof(path));
 	struct stat st;
 
-	if (got < 2 || path[0] != '/' || path[got - 1] != '\n' || memchr(path, '\0', (size_t)got)) {
+	if (got < 2 || path[got - 1] != '\n' || !is_plain_path(path, (size_t)got - 1)) {
+		set_folder(sh, job->started_in);
 		if (job->ended)
 			hand_note(text, "the shell ended without naming its folder; the next command starts in %.400s",
 				  sh->folder);
@@ -280,10 +311,10 @@ static void follow_folder(struct hand_shell *sh, const struct hand_job *job, str
 	}
 	path[got - 1] = '\0';
 	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
-		memcpy(sh->folder, path, (size_t)got);
+		set_folder(sh, path);
 		return;
 	}
-	memcpy(sh->folder, sh->workspace, sizeof(sh->folder));
+	set_folder(sh, sh->workspace);
 	hand_note(text, "the folder is gone; the next command starts in the workspace, %.400s", sh->workspace);
 }
 
@@ -329,6 +360,7 @@ static void finish(struct hand *hand, struct hand_job *job)
 			  "processes of this command still run in the background; what they print from now "
 			  "on is not kept");
 	follow_folder(sh, job, &result.text);
+	result.folder = sh->folder;
 	add_status(job, &result);
 	if (job->out_fd >= 0)
 		sh->drains[sh->ndrains++] = steal_fd(&job->out_fd);

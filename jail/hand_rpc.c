@@ -2,6 +2,7 @@
 
 #include "jail/hand_rpc.h"
 
+#include <limits.h>
 #include <string.h>
 
 #include "core/base/jsonl.h"
@@ -30,6 +31,7 @@ void hand_rpc_init(struct hand_rpc *rpc, struct hand *hand, const struct hand_to
 static void free_call(struct hand_call *call)
 {
 	cJSON_Delete(call->args);
+	free(call->folder);
 	free(call);
 }
 
@@ -74,6 +76,10 @@ static void reply_result(struct hand_rpc *rpc, const char *id, const struct hand
 		 result->outcome == HAND_OK ? "false" : "true", hand_outcome_name(result->outcome));
 	if (result->exit_status >= 0)
 		buf_addf(out, ",\"exit_status\":%d", result->exit_status);
+	if (result->folder) {
+		buf_adds(out, ",\"cwd\":");
+		json_write_string(result->folder, strlen(result->folder), out);
+	}
 	buf_addf(out, ",\"bytes_dropped\":%llu}}}", (unsigned long long)result->dropped);
 	reply_end(rpc);
 }
@@ -154,18 +160,21 @@ static void run_tool(struct hand_rpc *rpc, const struct hand_tool *tool, const c
 	buf_free(&result.text);
 }
 
-static void start_tool(struct hand_rpc *rpc, const struct hand_tool *tool, const char *id, json_node *args)
+static void start_tool(struct hand_rpc *rpc, const struct hand_tool *tool, const struct request *req,
+		       const char *folder)
 {
 	struct hand_call *call = calloc(1, sizeof(*call));
 
-	if (!call) {
-		cJSON_Delete(args);
-		reply_error(rpc, id, INTERNAL, "out of memory");
+	if (call && folder)
+		call->folder = strdup(folder);
+	if (!call || (folder && !call->folder)) {
+		free(call);
+		reply_error(rpc, req->id, INTERNAL, "out of memory");
 		return;
 	}
 	call->tool = tool;
-	call->args = args;
-	memcpy(call->id, id, strlen(id) + 1);
+	call->args = cJSON_DetachItemFromObjectCaseSensitive((json_node *)req->params, "arguments");
+	memcpy(call->id, req->id, strlen(req->id) + 1);
 	call->next = rpc->calls;
 	rpc->calls = call;
 	rpc->ncalls++;
@@ -176,9 +185,15 @@ static void on_call(struct hand_rpc *rpc, const struct request *req)
 {
 	const char *name = json_get_str(req->params, "name");
 	const json_node *args = json_get(req->params, "arguments");
+	const json_node *ours = json_get(json_get(req->params, "_meta"), "warder");
+	const char *folder = json_get_str(ours, "cwd");
 	const struct hand_tool *tool = NULL;
 	struct err err = { 0 };
 
+	if (ours && (!folder || folder[0] != '/' || strlen(folder) >= PATH_MAX)) {
+		reply_error(rpc, req->id, INVALID_PARAMS, "_meta.warder.cwd: must be an absolute path");
+		return;
+	}
 	if (!name || (args && !cJSON_IsObject(args))) {
 		reply_error(rpc, req->id, INVALID_PARAMS,
 			    name ? "arguments: must be an object" : "name: must be a string");
@@ -196,8 +211,7 @@ static void on_call(struct hand_rpc *rpc, const struct request *req)
 	else if (rpc->ncalls >= HAND_CALLS_MAX)
 		reply_failure(rpc, req->id, "too many calls are running; wait for one to end");
 	else
-		start_tool(rpc, tool, req->id,
-			   cJSON_DetachItemFromObjectCaseSensitive((json_node *)req->params, "arguments"));
+		start_tool(rpc, tool, req, folder);
 }
 
 /* The id of a request below `key` as JSON text: a string or a whole number, of bounded length. */

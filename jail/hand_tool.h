@@ -26,21 +26,20 @@ struct hand_result {
 	struct buf text;
 	int exit_status;  /* -1: no process ended by itself */
 	uint64_t dropped; /* bytes left out of the text */
+	const char *folder; /* where the next command starts; NULL: this call says nothing about it */
 };
 
 /* The longest text is a whole output window whose every byte became three, with notes; `read` keeps under it too. */
 #define HAND_TEXT_MAX (1u << 20)
-#define HAND_RESULT_INIT                                           \
-	{                                                          \
-		.text = BUF_INIT(HAND_TEXT_MAX), .exit_status = -1 \
-	}
+#define HAND_RESULT_INIT { .text = BUF_INIT(HAND_TEXT_MAX), .exit_status = -1 }
 
 #define HAND_ID_MAX 160
 
 struct hand_call {
 	struct hand_call *next;
 	const struct hand_tool *tool;
-	json_node *args;          /* checked */
+	json_node *args;            /* checked */
+	char *folder;               /* where the client wants it to run, absolute; NULL: where the last one ended */
 	char id[HAND_ID_MAX + 1]; /* the request's id as JSON text */
 };
 

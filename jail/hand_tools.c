@@ -15,7 +15,8 @@ static const struct hand_param bash_params[] = {
 	{ "timeout_ms", HAND_INTEGER, false, 1, HAND_TIMEOUT_MAX_MS,
 	  "Milliseconds after which the command is stopped. Default 120000." },
 	{ "restart", HAND_BOOLEAN, false, 0, 0,
-	  "true: first end every process that earlier commands left, and return to the workspace folder." },
+	  "true: first end every process that earlier commands left; without a command also return to the workspace "
+	  "folder." },
 	{ 0 },
 };
 

@@ -1,5 +1,5 @@
-/* Landlock: one ruleset in the words of the ABI that the kernel has.  Rights that it does not know cannot be asked for, so
- * everything is masked by what it handles; what stays uncovered below ABI 7 is for the caller to name. */
+/* Landlock: one ruleset in the words of the ABI that the kernel has.  Rights that it does not know cannot be asked for,
+ * so everything is masked by what it handles; what stays uncovered by an old one is for the caller to name. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>

@@ -101,6 +101,19 @@ tap_end() {
 	exit
 }
 
+# need_jail: skips the whole script where no cell can run; a doctor that fails otherwise is a failure.
+need_jail() {
+	run "$WARDER_BIN" doctor
+	case $status in
+	0) ;;
+	3) skip_all "no cell runs here: $(printf '%s\n' "$out" | grep '^missing' | head -n 1)" ;;
+	*)
+		diag "warder doctor: status $status: $err"
+		exit 99
+		;;
+	esac
+}
+
 # run CMD…: $status, $out and $err (without trailing newlines); the exact bytes are in the files $run_out, $run_err.
 run() {
 	"$@" >"$run_out" 2>"$run_err" </dev/null

@@ -35,7 +35,7 @@ cd "$place/tmp" || exit 99
 set -- "$program"
 # shellcheck disable=SC2086 # a wrapper is a command with its arguments
 [ -z "${TEST_WRAPPER:-}" ] || set -- $TEST_WRAPPER "$@"
-for name in WARDER_CC WARDER_LONG WARDER_SANITIZED ASAN_OPTIONS LSAN_OPTIONS UBSAN_OPTIONS; do
+for name in WARDER_CC WARDER_LONG WARDER_SANITIZED ASAN_OPTIONS LSAN_OPTIONS UBSAN_OPTIONS FUZZ_MUTATIONS; do
 	eval "value=\${$name-}"
 	[ -z "$value" ] || set -- "$name=$value" "$@"
 done

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "core/version.h"
+#include "config.h"
 
 static const char *const versions[] = { "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05" };
 #define ASK_VERSION "2025-06-18" /* all that we use is in it */
@@ -20,7 +20,7 @@ void mcp_client_free(struct mcp_client *c)
 {
 	jsonl_free(&c->in);
 	buf_free(&c->out);
-	buf_free(&c->result.text);
+	buf_free(&c->result.buf);
 	json_free(&c->message);
 	json_free(&c->tools);
 }
@@ -104,7 +104,7 @@ int mcp_client_start(struct mcp_client *c, struct err *err)
 		return err_set(err, E_INVALID, "tool server: already asked");
 	id = begin_request(c, "initialize");
 	buf_adds(&c->out, "{\"protocolVersion\":\"" ASK_VERSION "\",\"capabilities\":{},"
-			  "\"clientInfo\":{\"name\":\"warder\",\"version\":\"" WARDER_VERSION "\"}}}\n");
+			  "\"clientInfo\":{\"name\":\"warder\",\"version\":\"" PACKAGE_VERSION "\"}}}\n");
 	r = keep_or_undo(c, mark, err);
 	if (r < 0)
 		return r;
@@ -153,7 +153,8 @@ int mcp_client_list(struct mcp_client *c, struct err *err)
 	return c->listing ? 0 : begin_list(c, err);
 }
 
-int mcp_client_call(struct mcp_client *c, uint64_t tag, const char *name, const json_node *args, struct err *err)
+int mcp_client_call(struct mcp_client *c, uint64_t tag, const char *name, const json_node *args, const char *cwd,
+		    struct err *err)
 {
 	size_t mark = c->out.len;
 	int64_t id;
@@ -173,6 +174,11 @@ int mcp_client_call(struct mcp_client *c, uint64_t tag, const char *name, const 
 		json_write(args, &c->out);
 	else
 		buf_adds(&c->out, "{}");
+	if (cwd) {
+		buf_adds(&c->out, ",\"_meta\":{\"warder\":{\"cwd\":");
+		json_write_string(cwd, strlen(cwd), &c->out);
+		buf_adds(&c->out, "}}");
+	}
 	buf_adds(&c->out, "}}\n");
 	if (c->out.len - mark > MCP_LINE_MAX && !c->out.failed)
 		c->out.failed = E_LIMIT;

@@ -86,9 +86,10 @@ int mcp_client_feed(struct mcp_client *c, const void *data, size_t len, struct e
 /* 1 and an event, 0 when there is none, E_PROTOCOL or E_NOMEM (then for ever). */
 int mcp_client_next(struct mcp_client *c, struct mcp_event *ret, struct err *err) WARN_UNUSED;
 
-/* Queues a call.  `tag` is the owner's name for it, not in use; `args` an object or NULL.  E_BUSY: too many are open;
- * E_INVALID: not ready, or the arguments do not fit into a line. */
-int mcp_client_call(struct mcp_client *c, uint64_t tag, const char *name, const json_node *args,
+/* Queues a call.  `tag` is the owner's name for it, not in use; `args` an object or NULL; `cwd` (NULL but for our
+ * own hand) the folder to run in, so that what runs is what was approved.  E_BUSY: too many are open; E_INVALID: not
+ * ready; E_LIMIT: does not fit into a line. */
+int mcp_client_call(struct mcp_client *c, uint64_t tag, const char *name, const json_node *args, const char *cwd,
 		    struct err *err) WARN_UNUSED;
 /* Asks for the end of a call; its result still comes (our hand always sends one).  Unknown tags are ignored. */
 void mcp_client_cancel(struct mcp_client *c, uint64_t tag);

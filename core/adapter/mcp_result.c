@@ -1,5 +1,6 @@
 #include "core/adapter/mcp_result.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -18,7 +19,7 @@ const char *mcp_outcome_name(enum mcp_outcome outcome)
 /* Adds what fits, whole characters only, and counts the rest. */
 static void add_text(struct mcp_result *r, const char *text)
 {
-	size_t len = strlen(text), room = r->left_out ? 0 : MCP_TEXT_MAX - r->text.len;
+	size_t len = strlen(text), room = r->left_out ? 0 : MCP_TEXT_MAX - r->buf.len;
 
 	if (len > room) {
 		size_t cut = room;
@@ -28,7 +29,7 @@ static void add_text(struct mcp_result *r, const char *text)
 		r->left_out += len - cut;
 		len = cut;
 	}
-	buf_add(&r->text, text, len);
+	buf_add(&r->buf, text, len);
 }
 
 /* The parts of a block's description are the server's words, which may be as long as they like. */
@@ -51,7 +52,7 @@ static int add_block(struct mcp_result *r, const json_node *block, struct err *e
 	if (!type)
 		return err_set(err, E_PROTOCOL, "tools/call: a content block without a type");
 	/* One line of its own for each block, as a model would see separate blocks. */
-	if (r->text.len && r->text.data[r->text.len - 1] != '\n')
+	if (r->buf.len && r->buf.data[r->buf.len - 1] != '\n')
 		add_text(r, "\n");
 	if (strcmp(type, "text") == 0) {
 		const char *text = json_get_str(block, "text");
@@ -89,6 +90,16 @@ static int read_outcome(const json_node *meta, bool is_error, enum mcp_outcome *
 	return err_set(err, E_PROTOCOL, "tools/call: an outcome that a server cannot claim");
 }
 
+static int read_folder(const json_node *meta, const char **ret, struct err *err)
+{
+	const json_node *cwd = json_get(json_get(meta, "warder"), "cwd");
+
+	if (cwd && (!cJSON_IsString(cwd) || cwd->valuestring[0] != '/' || strlen(cwd->valuestring) >= PATH_MAX))
+		return err_set(err, E_PROTOCOL, "tools/call: a folder that is no absolute path");
+	*ret = cwd ? cwd->valuestring : NULL;
+	return 0;
+}
+
 int mcp_result_read(const json_node *result, struct mcp_result *ret, struct err *err)
 {
 	const json_node *content = json_get(result, "content");
@@ -98,8 +109,9 @@ int mcp_result_read(const json_node *result, struct mcp_result *ret, struct err 
 	const json_node *block;
 	int r;
 
-	buf_reset(&ret->text);
+	buf_reset(&ret->buf);
 	ret->left_out = 0;
+	ret->cwd = NULL;
 	if (!cJSON_IsObject(result) || !(cJSON_IsArray(content) || (!content && structured)))
 		return err_set(err, E_PROTOCOL, "tools/call: a result without content");
 	if ((is_error && !cJSON_IsBool(is_error)) || (meta && !cJSON_IsObject(meta)))
@@ -114,6 +126,8 @@ int mcp_result_read(const json_node *result, struct mcp_result *ret, struct err 
 
 	bool failed = cJSON_IsTrue(is_error);
 	r = read_outcome(meta, failed, &ret->outcome, err);
+	if (r == 0)
+		r = read_folder(meta, &ret->cwd, err);
 	if (r < 0)
 		return r;
 	/* Where the two claims differ the worse one holds. */
@@ -121,8 +135,9 @@ int mcp_result_read(const json_node *result, struct mcp_result *ret, struct err 
 		ret->outcome = MCP_ERROR;
 	ret->is_error = ret->outcome != MCP_OK;
 	if (ret->left_out)
-		buf_addf(&ret->text, "\n[\xe2\x80\xa6 %llu bytes left out]", (unsigned long long)ret->left_out);
-	return buf_check(&ret->text, "tools/call", err);
+		buf_addf(&ret->buf, "\n[\xe2\x80\xa6 %llu bytes left out]", (unsigned long long)ret->left_out);
+	ret->text = buf_str(&ret->buf);
+	return buf_check(&ret->buf, "tools/call", err);
 }
 
 void mcp_result_read_error(const json_node *error, struct mcp_result *ret)
@@ -132,12 +147,14 @@ void mcp_result_read_error(const json_node *error, struct mcp_result *ret)
 
 	snprintf(code, sizeof(code),
 		 "the tool server refuses the call, error %lld: ", (long long)json_get_int(error, "code", 0));
-	buf_reset(&ret->text);
+	buf_reset(&ret->buf);
 	ret->left_out = 0;
+	ret->cwd = NULL;
 	ret->outcome = MCP_ERROR;
 	ret->is_error = true;
 	add_text(ret, code);
 	add_text(ret, message ? message : "no message");
+	ret->text = buf_str(&ret->buf);
 }
 
 static bool is_tool_name(const char *name)

@@ -24,16 +24,15 @@ const char *mcp_outcome_name(enum mcp_outcome outcome);
 struct mcp_result {
 	enum mcp_outcome outcome; /* MCP_OK exactly when !is_error */
 	bool is_error;
-	struct buf text;   /* UTF-8, at most MCP_TEXT_MAX bytes and a note */
-	uint64_t left_out; /* bytes beyond that */
+	const char *text;  /* UTF-8, at most MCP_TEXT_MAX bytes and a note; into `buf` */
+	const char *cwd;   /* where the next command starts, absolute, into the tree read; NULL: not said */
+	uint64_t left_out; /* bytes of text beyond the maximum */
+	struct buf buf;
 };
 
-#define MCP_RESULT_INIT                              \
-	{                                            \
-		.text = BUF_INIT(MCP_TEXT_MAX + 256) \
-	}
+#define MCP_RESULT_INIT { .text = "", .buf = BUF_INIT(MCP_TEXT_MAX + 256) }
 
-/* Fills `ret` (its text is reset) from the result of tools/call.  Text blocks are joined; every other block
+/* Fills `ret` (what it held is gone) from the result of tools/call.  Text blocks are joined; every other block
  * becomes a line that names it.  E_PROTOCOL for a wrong type, or an outcome that is none of the above. */
 int mcp_result_read(const json_node *result, struct mcp_result *ret, struct err *err) WARN_UNUSED;
 

@@ -53,7 +53,7 @@ static void ready(struct mcp_client *c)
 static void calling(struct mcp_client *c)
 {
 	ready(c);
-	if (mcp_client_call(c, 7, "bash", NULL, NULL) < 0)
+	if (mcp_client_call(c, 7, "bash", NULL, NULL, NULL) < 0)
 		exit(99);
 }
 
@@ -66,7 +66,7 @@ static void test_good(void)
 
 	mcp_client_init(&c);
 	is_int(mcp_client_next(&c, &event, NULL), 0, "nothing at first");
-	is_int(mcp_client_call(&c, 1, "bash", NULL, NULL), E_INVALID, "no call before the server is ready");
+	is_int(mcp_client_call(&c, 1, "bash", NULL, NULL, NULL), E_INVALID, "no call before the server is ready");
 	is_int(mcp_client_list(&c, NULL), E_INVALID, "no list either");
 	is_int(mcp_client_start(&c, NULL), 0, "start");
 	is_int(mcp_client_start(&c, NULL), E_INVALID, "but once");
@@ -92,13 +92,13 @@ static void test_good(void)
 
 	if (json_parse("{\"command\":\"a\\nb\",\"timeout_ms\":5}", 33, &args, NULL) < 0)
 		exit(99);
-	is_int(mcp_client_call(&c, UINT64_MAX, "bash", args, NULL), 0, "a call");
+	is_int(mcp_client_call(&c, UINT64_MAX, "bash", args, NULL, NULL), 0, "a call");
 	json_free(&args);
 	is_str(buf_str(&c.out),
 	       "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"tools/call\",\"params\":{\"name\":\"bash\",\"arguments\":"
 	       "{\"command\":\"a\\nb\",\"timeout_ms\":5}}}\n",
 	       "in one line");
-	is_int(mcp_client_call(&c, UINT64_MAX, "bash", NULL, NULL), E_EXISTS, "a tag in use");
+	is_int(mcp_client_call(&c, UINT64_MAX, "bash", NULL, NULL, NULL), E_EXISTS, "a tag in use");
 	is_int(mcp_client_open_calls(&c), 1, "one call is open");
 	buf_reset(&c.out);
 	mcp_client_cancel(&c, UINT64_MAX);
@@ -110,10 +110,10 @@ static void test_good(void)
 				 "\"_meta\":{\"warder\":{\"outcome\":\"cancelled\"}}}"));
 	is_int(h.last.kind, MCP_EVENT_RESULT, "its result");
 	ok(h.last.tag == UINT64_MAX, "by its tag");
-	is_str(buf_str(&h.last.result->text), "out", "its text");
+	is_str(h.last.result->text, "out", "its text");
 	is_int(h.last.result->outcome, MCP_CANCELLED, "its outcome");
 	is_int(mcp_client_open_calls(&c), 0, "no call is open");
-	is_int(mcp_client_call(&c, UINT64_MAX, "bash", NULL, NULL), 0, "the tag is free again");
+	is_int(mcp_client_call(&c, UINT64_MAX, "bash", NULL, NULL, NULL), 0, "the tag is free again");
 
 	buf_reset(&c.out);
 	is_int(hear(&c, "{\"jsonrpc\":\"2.0\",\"id\":\"p\",\"method\":\"ping\"}\n").events, 0, "ping");
@@ -132,6 +132,22 @@ static void test_good(void)
 	ok(strstr(buf_str(&c.out), "{\"cursor\":\"c\\\"1\"}"), "the next one is asked for");
 	h = hear(&c, RESULT("6", "{\"tools\":[" TOOL("y") "],\"nextCursor\":null}"));
 	is_int(cJSON_GetArraySize(h.last.tools), 2, "both together");
+	mcp_client_free(&c);
+
+	ready(&c);
+	is_int(mcp_client_call(&c, 1, "bash", NULL, "/w/\"\xc3\xa9", NULL), 0, "a call for a folder");
+	is_str(buf_str(&c.out), "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"tools/call\",\"params\":{\"name\":\"bash\","
+	       "\"arguments\":{},\"_meta\":{\"warder\":{\"cwd\":\"/w/\\\"\xc3\xa9\"}}}}\n", "says which");
+	struct mcp_event last = { 0 };
+	const char *line = RESULT("3", "{\"content\":[],\"_meta\":{\"warder\":{\"outcome\":\"ok\",\"cwd\":\"/w/x\"}}}");
+	is_int(mcp_client_feed(&c, line, strlen(line), NULL), 0, "its result");
+	is_int(mcp_client_next(&c, &last, NULL), 1, "comes");
+	is_str(last.result->cwd, "/w/x", "with the folder of the next command");
+	is_int(mcp_client_call(&c, 1, "bash", NULL, NULL, NULL), 0, "another call");
+	line = RESULT("4", "{\"content\":[]}");
+	is_int(mcp_client_feed(&c, line, strlen(line), NULL), 0, "its result");
+	is_int(mcp_client_next(&c, &last, NULL), 1, "comes");
+	is_str(last.result->cwd, NULL, "and says nothing of a folder");
 	mcp_client_free(&c);
 }
 
@@ -159,9 +175,9 @@ static void test_cuts(void)
 			bad += h.code != 0;
 			events += h.events;
 			if (c.state == MCP_READY && !c.listing && !mcp_client_open_calls(&c) && events == 2)
-				bad += mcp_client_call(&c, 9, "bash", NULL, NULL) != 0;
+				bad += mcp_client_call(&c, 9, "bash", NULL, NULL, NULL) != 0;
 			text |= h.events && h.last.kind == MCP_EVENT_RESULT &&
-				strcmp(buf_str(&h.last.result->text), "\xe2\x82\xac \xe2\x82\xac \xf0\x9f\x98\x80") ==
+				strcmp(h.last.result->text, "\xe2\x82\xac \xe2\x82\xac \xf0\x9f\x98\x80") ==
 					0;
 		}
 		/* a piece that holds the result before the call was made answers nothing */
@@ -213,7 +229,7 @@ static void test_results(void)
 		struct heard h = hear(&c, buf_str(&line));
 
 		if (ok(h.events == 1 && h.code == 0, "%s", cases[i].what)) {
-			is_str(buf_str(&h.last.result->text), cases[i].text, "its text");
+			is_str(h.last.result->text, cases[i].text, "its text");
 			is_int(h.last.result->outcome, cases[i].outcome, "its outcome");
 			is_int(h.last.result->is_error, cases[i].outcome != MCP_OK, "is_error agrees");
 		}
@@ -224,7 +240,7 @@ static void test_results(void)
 	struct mcp_client c;
 	calling(&c);
 	struct heard h = hear(&c, "{\"jsonrpc\":\"2.0\",\"id\":3,\"error\":{\"code\":-32602,\"message\":\"no\"}}\n");
-	is_str(buf_str(&h.last.result->text), "the tool server refuses the call, error -32602: no",
+	is_str(h.last.result->text, "the tool server refuses the call, error -32602: no",
 	       "an error in place of a result");
 	is_int(h.last.result->outcome, MCP_ERROR, "is one");
 	mcp_client_free(&c);
@@ -309,6 +325,12 @@ static void test_hostile(void)
 		{ CALLING, RESULT("3", "{\"content\":[],\"_meta\":{\"warder\":{\"outcome\":\"OK\"}}}"),
 		  "outcome OK in capitals" },
 		{ CALLING, RESULT("3", "{\"content\":[],\"_meta\":{\"warder\":{\"outcome\":0}}}"), "outcome a number" },
+		{ CALLING, RESULT("3", "{\"content\":[],\"_meta\":{\"warder\":{\"outcome\":\"ok\",\"cwd\":5}}}"),
+		  "folder a number" },
+		{ CALLING, RESULT("3", "{\"content\":[],\"_meta\":{\"warder\":{\"outcome\":\"ok\",\"cwd\":\"a\"}}}"),
+		  "folder not absolute" },
+		{ CALLING, RESULT("3", "{\"content\":[],\"_meta\":{\"warder\":{\"outcome\":\"ok\",\"cwd\":\"\"}}}"),
+		  "folder empty" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -327,7 +349,7 @@ static void test_hostile(void)
 
 			is_int(hear(&c, INIT_OK).code, E_PROTOCOL, "and for ever");
 			is_int(mcp_client_next(&c, &event, &h.err), E_PROTOCOL, "whatever is asked");
-			is_int(mcp_client_call(&c, 1, "bash", NULL, NULL), E_INVALID, "no call either");
+			is_int(mcp_client_call(&c, 1, "bash", NULL, NULL, NULL), E_INVALID, "no call either");
 			mcp_client_cancel(&c, 7);
 			mcp_client_forget(&c, 7);
 		}
@@ -365,7 +387,7 @@ static void test_ignored(void)
 	is_int(c.ignored, ARRAY_LEN(lines), "and counted");
 	is_int(hear(&c, RESULT("3", TEXT("x"))).events, 1, "the true reply still counts");
 	is_int(hear(&c, RESULT("3", TEXT("x"))).events, 0, "once");
-	if (mcp_client_call(&c, 8, "bash", NULL, NULL) < 0)
+	if (mcp_client_call(&c, 8, "bash", NULL, NULL, NULL) < 0)
 		exit(99);
 	mcp_client_forget(&c, 8);
 	mcp_client_forget(&c, 8);
@@ -390,9 +412,9 @@ static void test_bounds(void)
 	fill(&b, "\xe2\x82\xac", 3u << 20);
 	buf_adds(&b, "\"}]}}\n");
 	h = hear_bytes(&c, b.data, b.len);
-	ok(h.events == 1 && h.last.result->text.len < MCP_TEXT_MAX + 100 && h.last.result->text.len > MCP_TEXT_MAX - 4,
+	ok(h.events == 1 && h.last.result->buf.len < MCP_TEXT_MAX + 100 && h.last.result->buf.len > MCP_TEXT_MAX - 4,
 	   "a long text is cut");
-	ok(h.events == 1 && strstr(buf_str(&h.last.result->text), "\xe2\x82\xac\n[\xe2\x80\xa6 2097") &&
+	ok(h.events == 1 && strstr(h.last.result->text, "\xe2\x82\xac\n[\xe2\x80\xa6 2097") &&
 		   h.last.result->left_out % 3 == 0,
 	   "between characters, and counted");
 	mcp_client_free(&c);
@@ -451,9 +473,9 @@ static void test_many(void)
 
 	ready(&c);
 	for (uint64_t i = 0; i < MCP_CALLS_MAX; i++)
-		if (mcp_client_call(&c, i, "bash", NULL, NULL) < 0)
+		if (mcp_client_call(&c, i, "bash", NULL, NULL, NULL) < 0)
 			exit(99);
-	is_int(mcp_client_call(&c, 99, "bash", NULL, NULL), E_BUSY, "calls are bounded");
+	is_int(mcp_client_call(&c, 99, "bash", NULL, NULL, NULL), E_BUSY, "calls are bounded");
 	is_int(mcp_client_list(&c, NULL), 0, "a list finds its place all the same");
 	mcp_client_free(&c);
 
@@ -462,10 +484,10 @@ static void test_many(void)
 	memset(long_name, 'x', MCP_LINE_MAX);
 	args = cJSON_CreateString(long_name);
 	size_t before = c.out.len;
-	is_int(mcp_client_call(&c, 1, "bash", args, NULL), E_LIMIT, "arguments that do not fit into a line");
+	is_int(mcp_client_call(&c, 1, "bash", args, NULL, NULL), E_LIMIT, "arguments that do not fit into a line");
 	is_int(c.out.len, before, "leave nothing behind");
 	is_int(mcp_client_open_calls(&c), 0, "no open call");
-	is_int(mcp_client_call(&c, 1, "bash", NULL, NULL), 0, "and the next call goes");
+	is_int(mcp_client_call(&c, 1, "bash", NULL, NULL, NULL), 0, "and the next call goes");
 	json_free(&args);
 	free(long_name);
 	mcp_client_free(&c);

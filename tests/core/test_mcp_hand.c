@@ -37,7 +37,8 @@ static void call(uint64_t tag, const char *tool, const char *args)
 	json_node *node = NULL;
 	struct err err;
 
-	if (json_parse(args, strlen(args), &node, &err) < 0 || mcp_client_call(&client, tag, tool, node, &err) < 0)
+	if (json_parse(args, strlen(args), &node, &err) < 0 ||
+	    mcp_client_call(&client, tag, tool, node, NULL, &err) < 0)
 		die(err.text);
 	json_free(&node);
 }
@@ -76,9 +77,22 @@ int main(void)
 		if (!ok(next_event(&event) && event.kind == MCP_EVENT_RESULT && event.tag == i, "%s %s", calls[i].tool,
 			calls[i].args))
 			continue;
-		is_str(buf_str(&event.result->text), calls[i].text, "its text");
+		is_str(event.result->text, calls[i].text, "its text");
 		is_int(event.result->outcome, calls[i].outcome, "its outcome");
 	}
+
+	struct err err;
+	if (mcp_client_call(&client, 50, "bash", NULL, "/", &err) < 0)
+		die(err.text);
+	ok(next_event(&event) && event.result->is_error && !event.result->cwd, "a call without a command");
+	json_node *args = cJSON_CreateObject();
+	cJSON_AddStringToObject(args, "command", "pwd; cd /etc");
+	if (mcp_client_call(&client, 51, "bash", args, "/usr", &err) < 0)
+		die(err.text);
+	json_free(&args);
+	ok(next_event(&event) && event.tag == 51, "a call for a folder");
+	is_str(event.result->text, "/usr\n", "runs there");
+	is_str(event.result->cwd, "/etc", "and tells where it ended");
 
 	call(100, "bash", "{\"command\":\"touch begun; sleep 500\"}");
 	call(101, "bash", "{\"command\":\"while [ ! -e begun ]; do sleep 0.01; done; echo seen\"}");

@@ -1,12 +1,9 @@
 /* Any lines against the hand's protocol.  The tools are inert: what arrives is not to be run or written anywhere. */
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/jsonl.h"
 #include "jail/hand_rpc.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz.h"
 
 static struct hand_rpc rpc;
 static struct hand_call *kept;
@@ -35,8 +32,7 @@ static void start(struct hand *hand, struct hand_call *call)
 static void cancel(struct hand *hand, struct hand_call *call)
 {
 	(void)hand;
-	if (call != kept)
-		abort();
+	must(call == kept);
 	end_kept();
 }
 
@@ -44,8 +40,7 @@ static int run(const json_node *args, struct buf *text, struct err *err)
 {
 	const char *path = json_get_str(args, "file_path");
 
-	if (!path)
-		abort(); /* required, so checked */
+	must(path); /* required, so checked */
 	buf_adds(text, path);
 	return strlen(path) % 2 ? err_set(err, E_NOTFOUND, "%.700s: odd", path) : 0;
 }
@@ -64,21 +59,20 @@ static void make_inert(struct hand_tool *tools)
 	}
 }
 
-/* Every reply must be a strict JSON object of its own line. */
+/* Takes the replies: every one must be a strict JSON object of its own line. */
 static void check_replies(void)
 {
 	const char *at = buf_str(&rpc.out), *end = at + rpc.out.len, *newline;
 
-	if (rpc.out.failed)
-		abort();
+	must(!rpc.out.failed);
 	for (; at < end; at = newline + 1) {
 		json_node *reply = NULL;
 
 		newline = memchr(at, '\n', (size_t)(end - at));
-		if (!newline || json_parse_object(at, (size_t)(newline - at), &reply, NULL) < 0)
-			abort();
+		must(newline && json_parse_object(at, (size_t)(newline - at), &reply, NULL) == 0);
 		json_free(&reply);
 	}
+	buf_reset(&rpc.out);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -89,8 +83,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size_t len;
 	int r;
 
-	if (hand_ntools > ARRAY_LEN(tools))
-		abort();
+	must(hand_ntools <= ARRAY_LEN(tools));
 	make_inert(tools);
 	hand_rpc_init(&rpc, NULL, tools, hand_ntools);
 	jsonl_init(&in, 4096);
@@ -103,8 +96,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			else
 				hand_rpc_line(&rpc, line, len);
 			check_replies();
-			if (rpc.ncalls > HAND_CALLS_MAX)
-				abort();
+			must(rpc.ncalls <= 1);
 		}
 	}
 	end_kept();

@@ -1,34 +1,29 @@
 /* A hostile MCP server against our client: any bytes, in pieces, while calls are open. */
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/adapter/mcp_client.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz.h"
 
 /* What an event promises its receiver. */
 static void check_event(const struct mcp_client *c, const struct mcp_event *event)
 {
 	const struct mcp_result *r = event->result;
 
-	if (c->state != MCP_READY)
-		abort();
+	must(c->state == MCP_READY);
 	switch (event->kind) {
 	case MCP_EVENT_READY:
-		if (!event->version || !event->server)
-			abort();
+		must(event->version && event->server);
 		break;
 	case MCP_EVENT_TOOLS:
-		if (!cJSON_IsArray(event->tools) || cJSON_GetArraySize(event->tools) > MCP_TOOLS_MAX)
-			abort();
+		must(cJSON_IsArray(event->tools) && cJSON_GetArraySize(event->tools) <= MCP_TOOLS_MAX);
 		break;
 	case MCP_EVENT_TOOLS_CHANGED:
 		break;
 	case MCP_EVENT_RESULT:
-		if (event->tag < 1 || event->tag > 2 || r->text.len > MCP_TEXT_MAX + 256 ||
-		    r->is_error != (r->outcome != MCP_OK) || !mcp_outcome_name(r->outcome))
-			abort();
+		must(event->tag == 1 || event->tag == 2);
+		must(strlen(r->text) <= MCP_TEXT_MAX + 256);
+		must(r->is_error == (r->outcome != MCP_OK) && mcp_outcome_name(r->outcome));
+		must(!r->cwd || r->cwd[0] == '/');
 		break;
 	}
 }
@@ -43,14 +38,12 @@ static void drain(struct mcp_client *c)
 		if (event.kind == MCP_EVENT_TOOLS_CHANGED)
 			(void)!mcp_client_list(c, NULL);
 		if (event.kind == MCP_EVENT_READY) {
-			(void)!mcp_client_call(c, 1, "bash", NULL, NULL); /* id 3 */
-			(void)!mcp_client_call(c, 2, "read", NULL, NULL); /* id 4 */
+			(void)!mcp_client_call(c, 1, "bash", NULL, NULL, NULL); /* id 3 */
+			(void)!mcp_client_call(c, 2, "read", NULL, NULL, NULL); /* id 4 */
 		}
 	}
-	if (r < 0 && c->state != MCP_DEAD)
-		abort();
-	if (c->state == MCP_DEAD && mcp_client_next(c, &event, NULL) >= 0)
-		abort();
+	must(r == 0 || c->state == MCP_DEAD);
+	must(c->state != MCP_DEAD || mcp_client_next(c, &event, NULL) < 0);
 }
 
 /* The first byte says in what pieces the rest comes. */

@@ -5,6 +5,9 @@
 #define WARDER_TESTS_JAIL_CHILD_H
 
 #include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -34,6 +37,15 @@ static inline int child_run(int (*fn)(const void *arg), const void *arg)
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	return WIFSIGNALED(status) ? CHILD_SIGNAL + WTERMSIG(status) : value;
+}
+
+/* An empty folder for this program to work in and to remove. */
+static inline bool fresh_folder(char path[4096], const char *name)
+{
+	const char *tmp = getenv("TMPDIR");
+
+	snprintf(path, 4096, "%s/warder-%s-XXXXXX", tmp ? tmp : "/tmp", name);
+	return mkdtemp(path) != NULL;
 }
 
 /* errno of a failed call, else 0. */

@@ -26,6 +26,10 @@
 
 #define WAIT_MS 60000 /* nothing here takes so long; a busy machine might */
 
+/* Three lines of /proc/PID/status: nothing pending, blocked or ignored.  Signals 32 and 33 are libc's own: it lets
+ * nobody reset them, and whoever started us may have them ignored. */
+#define NO_SIGNALS "'^Sig(Pnd|Blk):.0{16}$|^SigIgn:.0{7}[01][08]0{7}$'"
+
 struct hand_client {
 	pid_t pid;
 	int in, out;
@@ -41,6 +45,7 @@ struct hand_reply {
 	bool is_error;
 	int64_t exit_status; /* -1: none */
 	int64_t dropped;
+	const char *cwd; /* where the next command starts; NULL: not said */
 	int64_t error; /* JSON-RPC code, 0 for a result */
 };
 
@@ -164,6 +169,7 @@ static inline struct hand_reply hand_result(const json_node *reply)
 		.is_error = json_get_bool(result, "isError", false),
 		.exit_status = json_get_int(ours, "exit_status", -1),
 		.dropped = json_get_int(ours, "bytes_dropped", -1),
+		.cwd = json_get_str(ours, "cwd"),
 		.error = json_get_int(json_get(reply, "error"), "code", 0),
 	};
 }

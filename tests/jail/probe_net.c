@@ -2,6 +2,9 @@
 #include "tests/jail/probe.h"
 
 #include <arpa/inet.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/prctl.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -83,10 +86,38 @@ static int probe_unix_dgram(const char *path)
 	return r;
 }
 
+/* The other side of the controls: a datagram socket at `path`, a stream socket at `path`.s and a TCP port of the
+ * loopback, whose number goes to `path`.port.  Ends with its parent. */
+static int probe_serve(const char *path)
+{
+	struct sockaddr_in tcp = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int dgram = socket(AF_UNIX, SOCK_DGRAM, 0), stream = socket(AF_UNIX, SOCK_STREAM, 0), port = socket(AF_INET, SOCK_STREAM, 0);
+	socklen_t tcp_len = sizeof(tcp);
+	struct sockaddr_un at;
+	char name[108];
+
+	snprintf(name, sizeof(name), "%.90s.s", path);
+	if (bind(dgram, (struct sockaddr *)&at, unix_name(&at, path)) < 0 ||
+	    bind(stream, (struct sockaddr *)&at, unix_name(&at, name)) < 0 || listen(stream, 4) < 0 ||
+	    bind(port, (struct sockaddr *)&tcp, sizeof(tcp)) < 0 || listen(port, 4) < 0 ||
+	    getsockname(port, (struct sockaddr *)&tcp, &tcp_len) < 0)
+		return errno;
+	snprintf(name, sizeof(name), "%.90s.port", path);
+	FILE *f = fopen(name, "w");
+	if (!f)
+		return errno;
+	fprintf(f, "%d\n", ntohs(tcp.sin_port));
+	fclose(f);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;)
+		pause();
+}
+
 const struct probe probe_nets[] = {
 	{ "tcp", probe_tcp, true },
 	{ "udp", probe_udp, true },
 	{ "unix-stream", probe_unix_stream, true },
 	{ "unix-dgram", probe_unix_dgram, true },
+	{ "serve", probe_serve, true },
 	{ 0 },
 };

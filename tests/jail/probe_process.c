@@ -190,7 +190,6 @@ static int probe_tiocsti_high(const char *arg)
 
 /* ---- foreign ABIs */
 
-#ifdef __x86_64__
 static int x32_call(void)
 {
 	return syscall(0x40000000 + 39) < 0 ? errno : 0;
@@ -203,17 +202,6 @@ static int ia32_call(void)
 	__asm__ volatile("int $0x80" : "=a"(r) : "a"(20L) : "memory"); /* getpid */
 	return r > 0 ? 0 : (int)-r;
 }
-#else
-static int x32_call(void)
-{
-	return ENOSYS;
-}
-
-static int ia32_call(void)
-{
-	return ENOSYS;
-}
-#endif
 
 static int probe_x32(const char *arg)
 {

@@ -76,9 +76,9 @@ static unsigned long long status_field(const char *name)
 static void show_caps(const char *arg)
 {
 	(void)arg;
-	printf("caps: inh=%llx prm=%llx eff=%llx bnd=%llx amb=%llx nnp=%d seccomp=%d dumpable=%d\n", status_field("CapInh:"),
-	       status_field("CapPrm:"), status_field("CapEff:"), status_field("CapBnd:"), status_field("CapAmb:"),
-	       prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0), prctl(PR_GET_SECCOMP, 0, 0, 0, 0),
+	printf("caps: inh=%llx prm=%llx eff=%llx bnd=%llx amb=%llx nnp=%d seccomp=%d dumpable=%d\n",
+	       status_field("CapInh:"), status_field("CapPrm:"), status_field("CapEff:"), status_field("CapBnd:"),
+	       status_field("CapAmb:"), prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0), prctl(PR_GET_SECCOMP, 0, 0, 0, 0),
 	       prctl(PR_GET_DUMPABLE, 0, 0, 0, 0));
 }
 

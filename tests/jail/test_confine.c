@@ -187,15 +187,15 @@ static int works(const void *arg)
 
 static int state(const void *arg)
 {
-	struct rlimit files, processes, size;
+	struct rlimit files, processes, size, core;
 
 	(void)arg;
 	if (confine() < 0)
 		return 2;
 	if (getrlimit(RLIMIT_NOFILE, &files) < 0 || getrlimit(RLIMIT_NPROC, &processes) < 0 ||
-	    getrlimit(RLIMIT_FSIZE, &size) < 0)
+	    getrlimit(RLIMIT_FSIZE, &size) < 0 || getrlimit(RLIMIT_CORE, &core) < 0)
 		return 3;
-	if (files.rlim_max > 64 || processes.rlim_max || size.rlim_max)
+	if (files.rlim_max > 64 || processes.rlim_max || size.rlim_max || core.rlim_max)
 		return 4;
 	return 0;
 }
@@ -216,8 +216,9 @@ static pid_t start_helper(bool confined, int *ret_in)
 			_exit(1);
 		if ((confined && confine() < 0) || write(ready[1], "x", 1) != 1)
 			_exit(1);
-		for (;;)
+		for (int second = 0; second < 20; second++) /* long enough, and an end when the test goes wrong */
 			poll(NULL, 0, 1000);
+		_exit(0);
 	}
 	close(ready[1]);
 	*ret_in = read(ready[0], &byte, 1) == 1;
@@ -335,7 +336,7 @@ int main(void)
 		return 1;
 	ok(write(pair[1], "ab", 2) == 2, "bytes for the helper");
 	is_int(child_run(works, pair), 0, "descriptors, memory, clocks, random bytes and stdio work on");
-	is_int(child_run(state, NULL), 0, "limits: 64 descriptors, no process, no file that grows");
+	is_int(child_run(state, NULL), 0, "limits: 64 descriptors, no process, no file that grows, no core");
 	from_outside();
 	dies_with_parent();
 	if (geteuid() == 0) {

@@ -29,7 +29,7 @@
 static struct buf cell = BUF_INIT(1 << 16), strict = BUF_INIT(1 << 16);
 /* Calls whose control says nothing, because the kernel refuses this user or on this machine with the same errno. */
 static struct buf same = BUF_INIT(1 << 16);
-static char dir[] = "/tmp/warder-filter-XXXXXX";
+static char dir[4096];
 
 static int load(const struct buf *program)
 {
@@ -188,7 +188,7 @@ static void tiocsti_on_a_terminal(void)
 	int control = child_run(tiocsti, &(struct attempt){ NULL, NULL });
 
 	if (control != 0)
-		skip("TIOCSTI on a terminal: without the filter it is errno %d (dev.tty.legacy_tiocsti is off?)", control);
+		skip("TIOCSTI on a terminal: without the filter it is errno %d (dev.tty.legacy_tiocsti off?)", control);
 	else
 		ok(true, "control: TIOCSTI, also with a high bit, pushes a byte into a terminal");
 	is_int(child_run(tiocsti, &(struct attempt){ NULL, &cell }), EPERM, "cell: TIOCSTI on a terminal, both ways");
@@ -261,7 +261,6 @@ static int x32_call(const void *arg)
 	return err_of(syscall(0x40000000 + 39));
 }
 
-#ifdef __x86_64__
 static int ia32_call(const void *arg)
 {
 	long r;
@@ -271,21 +270,15 @@ static int ia32_call(const void *arg)
 	__asm__ volatile("int $0x80" : "=a"(r) : "a"(20L) : "memory"); /* getpid */
 	return r > 0 ? 0 : (int)-r;
 }
-#endif
 
 static void foreign(void)
 {
-#ifdef __x86_64__
 	is_int(child_run(x32_call, &cell), CHILD_SIGNAL + SIGSYS, "a number of the x32 ABI kills");
 	int control = child_run(ia32_call, NULL);
 	if (control != 0)
 		skip("int 0x80: without the filter it is %d on this machine", control);
 	else
 		is_int(child_run(ia32_call, &cell), CHILD_SIGNAL + SIGSYS, "a call of the 32-bit ABI kills");
-#else
-	(void)x32_call;
-	skip("foreign ABIs: x86-64 alone has them");
-#endif
 }
 
 /* ---- tools */
@@ -299,25 +292,26 @@ static const struct tool tools[] = {
 	{ "gcc", "printf 'int main(void){return 0;}' >a.c && gcc -g a.c -o a && ./a", false },
 	{ "make", "printf 'all: x y\nx y:\n\tcp a.txt $@\n' >Makefile && echo >a.txt && make -s -j2 && rm x y", false },
 	{ "git", "git init -q r && cd r && git config user.name n && git config user.email m && echo >f && git add f &&"
-		 " git commit -qm c && git clone -q . ../s && git gc -q && git log --oneline && git worktree add -q ../w"
-		 " && cd .. && rm -rf r s w", false },
+		 " git commit -qm c && git clone -q . ../s && git gc -q && git log --oneline &&"
+		 " git worktree add -q ../w && cd .. && rm -rf r s w", false },
 	{ "node", "node -e \"const {execSync:x}=require('child_process'),{Worker:W}=require('worker_threads'),"
 		  "n=require('net'),f=require('fs');f.writeFileSync('n','1');x('cat n');"
 		  "new W('require(\\\"worker_threads\\\").parentPort.postMessage(1)',{eval:true}).on('message',()=>{"
 		  "const s=n.createServer(c=>c.end()).listen(0,'127.0.0.1',()=>n.connect(s.address().port).on('close',"
-		  "()=>{s.close();f.watch('.').close();require('os').networkInterfaces();f.cpSync('n','m');}))})\"", false },
-	{ "python3", "python3 -c \"import subprocess,threading,multiprocessing as m,asyncio,sqlite3,tempfile,socket,mmap\n"
+		  "()=>{s.close();f.watch('.').close();require('os').networkInterfaces();f.cpSync('n','m');}))})\"",
+	  false },
+	{ "python3", "python3 -c \"import subprocess,threading,multiprocessing as m,asyncio,sqlite3,tempfile,socket\n"
 		     "subprocess.run(['true'],check=True)\n"
 		     "t=threading.Thread(target=print);t.start();t.join()\n"
 		     "p=m.get_context('fork').Pool(2);assert p.map(abs,[-1,2])==[1,2];p.close();p.join()\n"
 		     "asyncio.run(asyncio.sleep(0))\n"
 		     "c=sqlite3.connect('d');c.execute('create table if not exists t(x)');c.commit()\n"
-		     "s=socket.socket();s.bind(('127.0.0.1',0));mmap.mmap(-1,4096)\n"
+		     "s=socket.socket();s.bind(('127.0.0.1',0));__import__('mmap').mmap(-1,9)\n"
 		     "tempfile.TemporaryFile().write(b'x')\"", false },
 	{ "gdb", "printf 'int main(void){return 0;}' >b.c && gcc -g b.c -o b && gdb -nx -batch -ex 'info line main' b"
 		 " | grep -q 'Line 1'", false },
 	{ "strace", "strace -o trace true && grep -q exit trace", true },
-	{ "tar", "mkdir -p t/u && echo >t/u/f && tar cf t.tar t && mkdir -p o && tar xf t.tar -C o && cp -a t p && rm -r t p o",
+	{ "tar", "mkdir -p t/u o && echo >t/u/f && tar cf t.tar t && tar xf t.tar -C o && cp -a t p && rm -r t p o",
 	  false },
 	{ "perl", "perl -e 'my $p = fork; exit 0 unless $p; waitpid $p, 0; print `true`'", false },
 };
@@ -365,7 +359,8 @@ static void every_tool(const char *profile, const struct buf *program)
 		int control = run_tool(&(struct tool_run){ &tools[i], NULL });
 
 		if (control) {
-			skip("%s: %s does not run here without the filter either (status %d)", profile, tools[i].name, control);
+			skip("%s: %s does not run here without the filter either (status %d)", profile, tools[i].name,
+			     control);
 			continue;
 		}
 		int status = run_tool(&(struct tool_run){ &tools[i], program });
@@ -379,8 +374,8 @@ int main(void)
 {
 	struct err err = { 0 };
 
-	if (filter_build(FILTER_CELL, &cell, &err) || filter_build(FILTER_STRICT, &strict, &err) || !mkdtemp(dir) ||
-	    chdir(dir) < 0) {
+	if (filter_build(FILTER_CELL, &cell, &err) || filter_build(FILTER_STRICT, &strict, &err) ||
+	    !fresh_folder(dir, "filter") || chdir(dir) < 0) {
 		ok(false, "preparation: %s", err.text);
 		return tap_end();
 	}
@@ -390,8 +385,9 @@ int main(void)
 	if (same.len)
 		skip("controls in which the kernel itself gives the same errno here: %s", same.data);
 	tiocsti_on_a_terminal();
-	is_int(child_run(make_bad_files, &(struct attempt){ NULL, NULL }), 9, "control: seven ways to make a set-id file, one to forge a deletion");
-	is_int(child_run(make_bad_files, &(struct attempt){ NULL, &cell }), 101, "cell: none of them, and a plain file is made");
+	is_int(child_run(make_bad_files, &(struct attempt){ NULL, NULL }), 9,
+	       "control: seven ways to make a set-id file, one to forge a deletion, one plain file");
+	is_int(child_run(make_bad_files, &(struct attempt){ NULL, &cell }), 101, "cell: only the plain file is made");
 	is_int(child_run(make_bad_files, &(struct attempt){ NULL, &strict }), 101, "strict: the same");
 	is_int(child_run(everyday, &cell), 0, "cell: threads, spawn, netlink, nested Landlock and seccomp");
 	is_int(child_run(everyday, &strict), 0, "strict: the same");
@@ -400,7 +396,7 @@ int main(void)
 	every_tool("strict", &strict);
 
 	is_int(chdir("/"), 0, "leaving the folder");
-	char command[64];
+	char command[4200];
 	snprintf(command, sizeof(command), "rm -rf %s", dir);
 	is_int(system(command), 0, "nothing is left behind");
 	buf_free(&cell);

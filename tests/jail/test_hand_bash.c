@@ -42,8 +42,7 @@ static void test_results(struct hand_client *c)
 		  "error", 3 },
 		{ "printf '\\303'; sleep 0.1; printf '\\251'", "\xc3\xa9", "ok", 0 },
 		{ "exec echo x", "x\n", "ok", 0 },
-		{ "grep -E '^(SigBlk|SigIgn|SigPnd):' /proc/self/status | tr -d '0\\t\\n'",
-		  "SigPnd:SigBlk:SigIgn:", "ok", 0 },
+		{ "grep -Ec " NO_SIGNALS " /proc/self/status", "3\n", "ok", 0 },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -144,6 +143,47 @@ static void test_folder(struct hand_client *c)
 	hand_bash(c, "rm -rf deep");
 	is_str(hand_call(c, "read", "{\"file_path\":\"nothing\"}").outcome, "error",
 	       "and files count from the workspace");
+}
+
+/* A call whose folder the client names. */
+static struct hand_reply bash_in(struct hand_client *c, const char *folder, const char *command)
+{
+	hand_send(c,
+		  "{\"jsonrpc\":\"2.0\",\"id\":%lld,\"method\":\"tools/call\",\"params\":{\"name\":\"bash\","
+		  "\"arguments\":{\"command\":\"%s\"},\"_meta\":{\"warder\":{\"cwd\":%s}}}}",
+		  (long long)++c->id, command, folder);
+	return hand_await(c, c->id);
+}
+
+static void test_named_folder(struct hand_client *c)
+{
+	static const char *const wrong[] = { "5", "null", "\"\"", "\"relative\"", "{}" };
+	char here[4096];
+	struct hand_reply r;
+
+	if (!getcwd(here, sizeof(here)))
+		die("getcwd");
+	is_str(hand_bash(c, "true").cwd, here, "a result names the folder of the next command");
+	r = bash_in(c, "\"/usr\"", "pwd");
+	is_str(r.text, "/usr\n", "a command runs in the folder that the client names");
+	is_str(r.cwd, "/usr", "which is then the folder");
+	is_str(hand_bash(c, "pwd").text, "/usr\n", "for the next one that names none as well");
+	is_str(bash_in(c, "\"/usr\"", "cd /etc").cwd, "/etc", "cd is told");
+	is_str(bash_in(c, "\"/usr\"", "cd /etc; exec true").cwd, "/usr",
+	       "an end without a word leaves it where it began");
+	r = bash_in(c, "\"/no/such\"", "echo ran");
+	ok(r.is_error && r.text && strstr(r.text, "not run: /no/such"), "a folder that is none: not run");
+	is_str(r.cwd, here, "and the workspace is next");
+	is_str(hand_call(c, "bash", "{}").cwd, NULL, "a refused call says nothing");
+	is_str(hand_call(c, "read", "{\"file_path\":\"/etc/passwd\"}").cwd, NULL, "nor does another tool");
+	for (size_t i = 0; i < ARRAY_LEN(wrong); i++)
+		is_int(bash_in(c, wrong[i], "echo ran").error, -32602, "folder %s is refused", wrong[i]);
+
+	r = hand_bash(c, "d=$(printf 'x\\377'); mkdir $d; cd $d");
+	ok(r.text && strstr(r.text, "without naming its folder"), "a name that is no UTF-8 cannot be told");
+	is_str(r.cwd, here, "so the folder stays");
+	r = hand_call(c, "bash", "{\"restart\":true}");
+	is_str(r.cwd, here, "restart tells the workspace");
 }
 
 static pid_t pid_in(const struct hand_reply *r)
@@ -301,6 +341,7 @@ int main(void)
 	test_results(&c);
 	test_length(&c);
 	test_folder(&c);
+	test_named_folder(&c);
 	test_time(&c);
 	test_background(&c);
 	test_cancel(&c);

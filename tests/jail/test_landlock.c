@@ -1,5 +1,5 @@
-/* Landlock at every ABI that the kernel can be asked to play: what each must refuse, what each must let through, and the
- * gaps of the old ones, which are as well known. */
+/* Landlock at every ABI that the kernel can be asked to play: what each must refuse, what each must let through, and
+ * the gaps of the old ones, which are as well known. */
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <linux/prctl.h>
@@ -18,7 +18,7 @@
 #include "tests/jail/child.h"
 #include "tests/tap.h"
 
-static char dir[] = "/tmp/warder-landlock-XXXXXX";
+static char dir[4096];
 static struct sockaddr_un abstract = { .sun_family = AF_UNIX };
 static pid_t outside;
 
@@ -79,7 +79,7 @@ static int ioctl_zero(void) { return ioctl_on("/dev/zero"); }
 
 static int tcp(int (*call)(int, const struct sockaddr *, socklen_t), uint16_t port)
 {
-	struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in at = { AF_INET, htons(port), { htonl(INADDR_LOOPBACK) }, { 0 } };
 	_cleanup_fd_ int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	return fd < 0 ? errno : err_of(call(fd, (struct sockaddr *)&at, sizeof(at)));
@@ -137,8 +137,9 @@ static const struct {
 
 static void fill_dir(void)
 {
-	if (system("rm -rf ro rw out single && mkdir -p ro rw/d out && echo x | tee ro/file rw/file rw/move out/file single"
-		   " >rw/tee && cp /bin/true rw/true && ln -s ../out/file rw/link && chmod -R a+rwX . && chmod a+x rw/true"))
+	if (system("rm -rf ro rw out single && mkdir -p ro rw/d out &&"
+		   " echo x | tee ro/file rw/file rw/move out/file single >rw/tee &&"
+		   " cp /bin/true rw/true && ln -s ../out/file rw/link && chmod -R a+rwX . && chmod a+x rw/true"))
 		abort();
 }
 
@@ -180,6 +181,11 @@ static int attempt(const void *arg)
 	if (run->abi < 0 && abi != lock_landlock_abi())
 		return -2;
 	return run->try();
+}
+
+static int at_abi(int abi, int (*try)(void), bool tcp)
+{
+	return child_run(attempt, &(struct run){ abi, try, tcp, false });
 }
 
 static int without_nnp(const void *arg)
@@ -229,7 +235,7 @@ int main(void)
 	}
 	outside = getpid();
 	snprintf(abstract.sun_path + 1, 20, "warder-test-%07d", (int)getpid());
-	if (!mkdtemp(dir) || chdir(dir) < 0 || listener < 0 ||
+	if (!fresh_folder(dir, "landlock") || chdir(dir) < 0 || listener < 0 ||
 	    bind(listener, (struct sockaddr *)&abstract, sizeof(sa_family_t) + 20) < 0 || listen(listener, 100) < 0) {
 		ok(false, "preparation: errno %d", errno);
 		return tap_end();
@@ -244,17 +250,17 @@ int main(void)
 	every_attempt(-1);
 
 	fill_dir();
-	int from_ro = child_run(attempt, &(struct run){ newest, refer_ro, false, false });
+	int from_ro = at_abi(newest, refer_ro, false);
 	ok(from_ro == EXDEV || from_ro == EACCES, "no hard link out of a read-only folder (errno %d)", from_ro);
-	is_int(child_run(attempt, &(struct run){ newest, exec_rw, false, false }), EACCES, "no exec where only write is granted");
-	is_int(child_run(attempt, &(struct run){ 1, refer_rw, false, false }), EXDEV, "ABI 1 moves nothing between folders");
+	is_int(at_abi(newest, exec_rw, false), EACCES, "no exec where only write is granted");
+	is_int(at_abi(1, refer_rw, false), EXDEV, "ABI 1 moves nothing between folders");
 	if (newest >= 2)
-		is_int(child_run(attempt, &(struct run){ newest, refer_rw, false, false }), 0, "from ABI 2 what is writable moves");
-	is_int(child_run(attempt, &(struct run){ newest, tcp_bind, true, false }), 0, "tcp stays where it is wanted");
-	is_int(child_run(attempt, &(struct run){ newest, connect_abstract, true, false }), 0, "without scope, no scope");
-	is_int(child_run(without_nnp, NULL), E_MACHINE, "without no_new_privs it is an error, and nothing is said to be locked");
+		is_int(at_abi(newest, refer_rw, false), 0, "from ABI 2 what is writable moves");
+	is_int(at_abi(newest, tcp_bind, true), 0, "tcp stays where it is wanted");
+	is_int(at_abi(newest, connect_abstract, true), 0, "without scope, no scope");
+	is_int(child_run(without_nnp, NULL), E_MACHINE, "without no_new_privs it is an error, and no ABI is given");
 
-	char command[64];
+	char command[4200];
 	snprintf(command, sizeof(command), "cd / && rm -rf %s", dir);
 	is_int(system(command), 0, "nothing is left behind");
 	return tap_end();

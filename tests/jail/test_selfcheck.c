@@ -1,5 +1,5 @@
-/* The self-check in a small cell made here (user, mount, net namespaces over an empty read-only root): whole, every probe
- * comes out as wanted; with one layer left out, the probes of that layer fail and no other. */
+/* The self-check in a small cell made here (user, mount, net namespaces over an empty read-only root): whole, every
+ * probe comes out as wanted; with one layer left out, the probes of that layer fail and no other. */
 #include <fcntl.h>
 #include <sched.h>
 #include <stdint.h>
@@ -27,7 +27,7 @@ static const struct {
 };
 
 static struct buf program = BUF_INIT(1 << 16);
-static char dir[] = "/tmp/warder-selfcheck-XXXXXX";
+static char dir[4096];
 
 /* Results of the child, in memory that both share. */
 static struct shared {
@@ -114,8 +114,9 @@ static int check(const void *arg)
 			continue;
 		for (size_t l = 0; l < ARRAY_LEN(layers); l++)
 			shared->failed[l] += !strcmp(layers[l].layer, probes[i].layer);
-		used += (size_t)snprintf(shared->text + used, sizeof(shared->text) - used, "%s: %s: errno %d, want %d\n",
-					 probes[i].layer, probes[i].what, probes[i].got, probes[i].want);
+		used += (size_t)snprintf(shared->text + used, sizeof(shared->text) - used,
+					 "%s: %s: errno %d, want %d\n", probes[i].layer, probes[i].what, probes[i].got,
+					 probes[i].want);
 		if (used >= sizeof(shared->text))
 			break;
 	}
@@ -129,7 +130,8 @@ static void whole(unsigned landlock)
 	if (!is_int(r, 0, "the cell is made and locked"))
 		diag("%s", shared->text);
 	ok(shared->n > 40 && shared->n <= LOCK_PROBES_MAX, "%zu probes", shared->n);
-	if (!is_int(shared->bad, landlock ? 1 : 0, "every probe comes out as wanted%s", landlock ? ", but Landlock's" : ""))
+	if (!is_int(shared->bad, landlock ? 1 : 0, "every probe comes out as wanted%s",
+		    landlock ? ", but Landlock's" : ""))
 		diag("%s", shared->text);
 }
 
@@ -160,7 +162,7 @@ int main(void)
 	size_t n = 99;
 
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (shared == MAP_FAILED || filter_build(FILTER_CELL, &program, &err) < 0 || !mkdtemp(dir)) {
+	if (shared == MAP_FAILED || filter_build(FILTER_CELL, &program, &err) < 0 || !fresh_folder(dir, "selfcheck")) {
 		ok(false, "preparation: %s", err.text);
 		return tap_end();
 	}
