@@ -75,6 +75,9 @@ struct manifest {
 void manifest_free(struct manifest *m);
 #define _cleanup_manifest_ _cleanup_(manifest_free)
 
+/* Digest over the canonical encoding of all entries (docs/internals/changes.md). */
+void manifest_digest(const struct manifest *m, uint8_t ret[DIGEST_LEN]);
+
 /* The change of that very path, or NULL. */
 const struct change *manifest_find(const struct manifest *m, const char *path);
 /* The changes below a folder: change[*ret_first..*ret_end), without that of the very path. */

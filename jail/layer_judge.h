@@ -59,7 +59,5 @@ int judge_add_folder(struct judge *j, const char *path, bool gone, mode_t mode, 
 int judge_finish(struct judge *j, struct manifest *ret, struct err *err) WARN_UNUSED;
 void judge_free(struct judge *j);
 
-/* Digest over the canonical encoding; used by judge_finish (layer_manifest.c). */
-void manifest_digest(const struct manifest *m, uint8_t ret[DIGEST_LEN]);
 
 #endif
