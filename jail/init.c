@@ -76,8 +76,9 @@ static _Noreturn void fail(const struct init *in, enum jail_layer layer, const s
 {
 	_cleanup_buf_ struct buf b = BUF_INIT(SETUP_ANSWER_MAX);
 	_cleanup_buf_ struct buf report = BUF_INIT(SETUP_ANSWER_MAX / 2);
-	/* Errors of the moment during the build are the machine's refusal; a full disk or a wrong path are not. */
-	int code = err->code == E_IO ? E_MACHINE : err->code;
+	/* Errors of the moment during the build are the machine's refusal; a full disk (which only the staged layer can
+	 * meet, elsewhere ENOSPC is some other quota) or a wrong path are not. */
+	int code = err->code == E_IO || (err->code == E_FULL && layer != JAIL_OVERLAY) ? E_MACHINE : err->code;
 
 	wire_add_u32(&b, code == E_MACHINE ? layer : JAIL_NO_LAYER);
 	wire_add_u32(&b, (uint32_t)-code);

@@ -239,6 +239,17 @@ static bool is_relative(const char *path)
 	}
 }
 
+/* The first member is the unit's top, the others lie below it. */
+static bool all_belong(const struct unit *u, const struct member *m, size_t n)
+{
+	size_t top = strlen(u->path);
+
+	for (size_t i = 0; i < n; i++)
+		if (!is_relative(m[i].path) || strncmp(m[i].path, u->path, top) != 0 || m[i].path[top] != (i ? '/' : '\0'))
+			return false;
+	return true;
+}
+
 static void get_unit(struct cursor *c, struct unit *u)
 {
 	static const struct {
@@ -259,7 +270,7 @@ static void get_unit(struct cursor *c, struct unit *u)
 	u->new = get_members(c, &u->nnew);
 	if (c->bad || kind >= ARRAY_LEN(needs) || !u->nold == needs[kind].old || !u->nnew == needs[kind].new ||
 	    !is_relative(u->path) || strlen(temp) >= sizeof(u->temp) || strncmp(temp, ".warder-", 8) != 0 ||
-	    strchr(temp, '/')) {
+	    strchr(temp, '/') || !all_belong(u, u->old, u->nold) || !all_belong(u, u->new, u->nnew)) {
 		c->bad = true;
 		return;
 	}

@@ -60,6 +60,8 @@ static int record_created(struct keeper *k, const json_node *order, struct err *
 {
 	json_node *body = cJSON_CreateObject();
 
+	/* The chain does not hold the session's name: here it does, so a whole log moved to another session shows. */
+	cJSON_AddStringToObject(body, "session", k->id);
 	cJSON_AddStringToObject(body, "workspace", k->staged.workspace);
 	cJSON_AddStringToObject(body, "brain", text_or(order, "brain", ""));
 	cJSON_AddStringToObject(body, "brain_kind", k->brain_kind);

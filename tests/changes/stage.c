@@ -332,6 +332,13 @@ const char *stage_why(const struct manifest *m, const char *path)
 	return c ? c->why : "absent";
 }
 
+bool want_long(void)
+{
+	const char *wanted = getenv("WARDER_LONG");
+
+	return wanted && wanted[0];
+}
+
 int stage_run(const char *fmt, ...)
 {
 	char command[8192];

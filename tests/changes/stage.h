@@ -53,6 +53,9 @@ void stage_snapshot(const struct stage *s, struct manifest *ret);
 const char *stage_change(const struct manifest *m, const char *path);
 const char *stage_why(const struct manifest *m, const char *path);
 
+/* make check-long. */
+bool want_long(void);
+
 /* Runs a command through /bin/sh; its status. */
 int stage_run(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 

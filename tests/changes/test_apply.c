@@ -69,6 +69,7 @@ static void build_tree(const struct stage *s)
 	stage_write(s, "real/opaque/old", "o\n");
 	stage_write(s, "real/opaque/same", "s\n");
 	stage_write(s, "real/toempty", "file\n");
+	stage_write(s, "real/dirlink/x", "x\n");
 	stage_birth(s);
 	stage_write(s, "up/edit", "new\n");
 	stage_write(s, "up/sub/edit", "new\n");
@@ -95,6 +96,7 @@ static void build_tree(const struct stage *s)
 	stage_write(s, "up/opaque/same", "s\n");
 	stage_write(s, "up/opaque/new", "n\n");
 	stage_xattr(s, "up/opaque", "user.overlay.opaque", "y");
+	stage_link(s, "up/dirlink", "sub");
 	stage_mkdir(s, "up/toempty");
 	stage_xattr(s, "up/toempty", "user.overlay.opaque", "y");
 }
@@ -122,7 +124,7 @@ static void test_everything(void)
 	}, removed[] = {
 		{ "delete", "(absent)" },    { "gone", "(absent)" },     { "hollow", "(absent)" },     { "tofile", "now a file\n" },
 		{ "todir/z", "z\n" },        { "opaque/old", "(absent)" }, { "opaque/same", "s\n" },     { "opaque/new", "n\n" },
-		{ "toempty", "(folder)" },
+		{ "toempty", "(folder)" },   { "dirlink", "-> sub" },
 	};
 	for (size_t i = 0; i < ARRAY_LEN(files) + (whiteouts ? ARRAY_LEN(removed) : 0); i++) {
 		const char *path = i < ARRAY_LEN(files) ? files[i].path : removed[i - ARRAY_LEN(files)].path;
@@ -517,7 +519,7 @@ static void test_speed(void)
 	struct stage s;
 	_cleanup_manifest_ struct manifest m = { 0 };
 	_cleanup_apply_result_ struct apply_result ret = APPLY_RESULT_INIT;
-	const int files = getenv("WARDER_LONG") ? 10000 : 2000;
+	const int files = want_long() ? 10000 : 2000;
 	struct err err;
 
 	stage_make(&s);

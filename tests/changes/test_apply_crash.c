@@ -141,7 +141,7 @@ static int count_calls(int (*run)(void *arg), int killed)
 
 static void test_kill(int calls)
 {
-	const int moments = getenv("WARDER_LONG") ? 400 : 50;
+	const int moments = want_long() ? 400 : 50;
 	int good = 0, clean = 0, completed = 0, undone = 0, none = 0;
 
 	for (int i = 0; i < moments; i++) {
@@ -175,7 +175,7 @@ static void test_kill(int calls)
 /* The recovery itself is killed, and another one settles it. */
 static void test_kill_twice(int calls, int recover_calls)
 {
-	const int moments = getenv("WARDER_LONG") ? 200 : 20;
+	const int moments = want_long() ? 200 : 20;
 	int good = 0;
 
 	for (int i = 0; i < moments; i++) {
@@ -223,7 +223,7 @@ static void act(void *arg)
 
 static void test_race(int calls, const char *what, void (*edit)(const struct stage *s), const char *path)
 {
-	const int moments = getenv("WARDER_LONG") ? 200 : 16;
+	const int moments = want_long() ? 200 : 16;
 	int kept = 0, whole = 0, applied = 0, refused = 0;
 
 	for (int i = 0; i < moments; i++) {

@@ -265,7 +265,7 @@ static void lay_over(const struct stage *s)
 
 static void test_git_applies(void)
 {
-	int rounds = getenv("WARDER_LONG") ? 500 : 60, applied = 0, same = 0;
+	int rounds = want_long() ? 500 : 60, applied = 0, same = 0;
 
 	if (!have_git || !whiteouts) {
 		skip("no git, or no whiteouts here");
