@@ -71,14 +71,16 @@ static bool choose(struct choice *c, const char *path)
 	return self || first < end;
 }
 
-static int select_changes(struct choice *c, const char *const *paths, size_t n, struct apply_result *ret, struct err *err)
+static int select_changes(struct choice *c, const char *const *paths, size_t n, struct apply_result *ret,
+			  struct err *err)
 {
 	c->chosen = calloc(c->m->n + 1, sizeof(*c->chosen));
 	if (!c->chosen)
 		return err_set(err, E_NOMEM, "apply: out of memory");
 	for (size_t i = 0; paths && i < n; i++)
 		if (!choose(c, paths[i]))
-			return err_set(err, E_NOTFOUND, "%s: nothing is staged there; see what is: warder changes", paths[i]);
+			return err_set(err, E_NOTFOUND, "%s: nothing is staged there; see what is: warder changes",
+				       paths[i]);
 	for (size_t i = 0; i < c->m->n; i++) {
 		const struct change *ch = &c->m->change[i];
 
@@ -141,7 +143,8 @@ static int check_all(struct apply *a, struct err *err)
 }
 
 /* One step of one unit; a conflict is noted with its path. */
-static int step(struct apply *a, struct unit *u, int (*act)(const struct site *, struct unit *, struct err *), struct err *err)
+static int step(struct apply *a, struct unit *u, int (*act)(const struct site *, struct unit *, struct err *),
+		struct err *err)
 {
 	int r = act(&a->site, u, err);
 
@@ -217,7 +220,8 @@ static int finish_all(struct apply *a, struct err *err)
 		if (one < 0 && a->result)
 			add_problem(a->result, u->path, why.text);
 		if (one < 0 && r == 0)
-			r = err_set(err, one, "%s: the old content stays beside it as %s: %s", u->path, u->temp, why.text);
+			r = err_set(err, one, "%s: the old content stays beside it as %s: %s", u->path, u->temp,
+				    why.text);
 	}
 	/* What could not be removed for another reason is tried again by apply_recover. */
 	if (r < 0 && r != E_CONFLICT)
@@ -264,8 +268,8 @@ static int give_up(struct apply *a, int r, struct err *err)
 
 	if (put_all_back(a, &why) == 1)
 		return r;
-	return err_set(err, E_CORRUPT, "apply: outcome unknown: %.300s; and it could not be undone: %.300s", err ? err->text : "",
-		       why.text);
+	return err_set(err, E_CORRUPT, "apply: outcome unknown: %.300s; and it could not be undone: %.300s",
+		       err ? err->text : "", why.text);
 }
 
 static void settle(void)
@@ -300,7 +304,8 @@ int apply_changes(const struct layer *l, int session_fd, const struct manifest *
 	if (r == 0)
 		r = journal_create(session_fd, &a.plan, err);
 	if (r == E_EXISTS)
-		return err_set(err, E_BUSY, "apply: an earlier one was cut short and is not settled yet; wake the session first");
+		return err_set(err, E_BUSY,
+			       "apply: an earlier one was cut short and is not settled yet; wake the session first");
 	if (r < 0)
 		return r;
 

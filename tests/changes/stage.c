@@ -205,9 +205,9 @@ char *stage_text(const struct stage *s, const char *path, char ret[5000])
 	ssize_t len;
 
 	if (lstat(stage_path(s, path, full), &st) < 0)
-		return strcpy(ret, "(absent)");
+		return memcpy(ret, "(absent)", sizeof("(absent)"));
 	if (S_ISDIR(st.st_mode))
-		return strcpy(ret, "(folder)");
+		return memcpy(ret, "(folder)", sizeof("(folder)"));
 	if (S_ISLNK(st.st_mode)) {
 		len = readlink(full, ret + 3, 4990);
 		if (len < 0)

@@ -162,8 +162,9 @@ static void test_kill(int calls)
 		none += strcmp(state, "none") == 0;
 		if (!one || !settled(&c)) {
 			diag("killed at call %d: %s %s", at, state, err.text);
-			stage_run("cd %s && find real top* -name '.warder-*' 2>/dev/null | sed 's/^/# /'; ls %s | sed 's/^/# /'", c.s.top,
-				  c.s.top);
+			stage_run("cd %s && find real top* -name '.warder-*' 2>/dev/null | sed 's/^/# /'; ls %s | sed "
+				  "'s/^/# /'",
+				  c.s.top, c.s.top);
 		}
 	}
 	is_int(good, moments, "killed at %d moments: every path is old or new, and so told", moments);
@@ -254,7 +255,8 @@ static void test_race(int calls, const char *what, void (*edit)(const struct sta
 		bool right = t.ended && ((t.status == 0 && all_new) || (t.status == 1 && all_old)) && settled(&c);
 		whole += right;
 		if (!mine || !right) {
-			diag("%s at call %d: status %d, new %d, old %d, text %s", what, at, t.status, all_new, all_old, text);
+			diag("%s at call %d: status %d, new %d, old %d, text %s", what, at, t.status, all_new, all_old,
+			     text);
 			stage_run("cd %s && find real -name '.warder-*' | sed 's/^/# /'", c.s.top);
 		}
 	}

@@ -1,6 +1,6 @@
 /*
- * The same against layers that the kernel made: commands run in a real overlay mount (a user namespace of their own, as in
- * a cell), and after an apply of everything the real tree is what the commands saw.
+ * The same against layers that the kernel made: commands run in a real overlay mount (a user namespace of their own, as
+ * in a cell), and after an apply of everything the real tree is what the commands saw.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -44,8 +44,10 @@ static bool in_overlay(const struct stage *s, const char *script)
 	stage_mkdir(s, "top/merged");
 	stage_mkdir(s, "top/layer/work");
 	stage_write(s, "top/script", script);
-	return stage_run("cd %s && rm -rf want && unshare -Urm sh -c 'mount -t overlay overlay -o lowerdir=layer/mask:real,upperdir=layer/upper,"
-			 "workdir=layer/work,userxattr merged && (cd merged && sh -e ../script) && cp -a merged want' >log 2>&1",
+	return stage_run("cd %s && rm -rf want && unshare -Urm sh -c 'mount -t overlay overlay -o "
+			 "lowerdir=layer/mask:real,upperdir=layer/upper,"
+			 "workdir=layer/work,userxattr merged && (cd merged && sh -e ../script) && cp -a merged want' "
+			 ">log 2>&1",
 			 s->top) == 0;
 }
 
@@ -200,7 +202,8 @@ static void test_forged(void)
 {
 	static const char script[] =
 		"echo x >marked && python3 -c \"import os; os.setxattr('marked', 'user.overlay.redirect', b'/etc')\"\n"
-		"mkdir covered && echo y >covered/y && python3 -c \"import os; os.setxattr('covered', 'user.overlay.opaque', b'y')\"\n"
+		"mkdir covered && echo y >covered/y && python3 -c \"import os; os.setxattr('covered', "
+		"'user.overlay.opaque', b'y')\"\n"
 		"echo z >honest\n";
 	struct stage s;
 	_cleanup_manifest_ struct manifest m = { 0 };

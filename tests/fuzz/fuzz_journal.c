@@ -1,6 +1,6 @@
 /*
- * Stored state of the changes that a crash may have cut anywhere: the journal of an apply and the births of a layer.  The
- * first byte of the input says which; the journal's records are sealed here, since a fuzzer finds no SHA-256.
+ * Stored state of the changes that a crash may have cut anywhere: the journal of an apply and the births of a layer.
+ * The first byte of the input says which; the journal's records are sealed here, since a fuzzer finds no SHA-256.
  */
 #include <fcntl.h>
 #include <limits.h>
