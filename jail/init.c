@@ -100,8 +100,8 @@ static int write_map(const char *path, const char *text, struct err *err)
 	return 0;
 }
 
-/* Started by an ordinary user: `ids` is the one id that maps to itself.  Done before anything else, since the files below
- * /proc/self belong to root once this process is not dumpable. */
+/* Started by an ordinary user: `ids` is the one id that maps to itself.  Done before anything else, since the files
+ * below /proc/self belong to root once this process is not dumpable. */
 static int map_self(const char *uid, const char *gid, struct err *err)
 {
 	char text[64];
@@ -132,7 +132,8 @@ static int check_identity(const struct init *in, struct err *err)
 	uid_t r, e, s;
 
 	if (getresuid(&r, &e, &s) < 0 || r != in->setup.uid || e != r || s != r || r == 0)
-		return err_set(err, E_MACHINE, "this process has uid %u, wanted %u", (unsigned)r, (unsigned)in->setup.uid);
+		return err_set(err, E_MACHINE, "this process has uid %u, wanted %u", (unsigned)r,
+			       (unsigned)in->setup.uid);
 	return 0;
 }
 
@@ -174,7 +175,8 @@ static int receive(struct init *in, uint32_t type, struct frame *ret, struct err
 			return 0;
 
 		size_t n = 0;
-		int r = frame_fill_fds(&in->in, in->pending + in->npending, ARRAY_LEN(in->pending) - in->npending, &n, err);
+		int r = frame_fill_fds(&in->in, in->pending + in->npending, ARRAY_LEN(in->pending) - in->npending, &n,
+				       err);
 		if (r < 0)
 			return r;
 		in->npending += n;
@@ -259,7 +261,9 @@ static pid_t start_main(struct init *in)
 	init_baseline(in, &state, evidence);
 	if (env) {
 		const struct run r = {
-			.argv = in->setup.argv.n ? (const char *const *)in->setup.argv.item : NULL, .cwd = in->cwd, .env = env,
+			.argv = in->setup.argv.n ? (const char *const *)in->setup.argv.item : NULL,
+			.cwd = in->cwd,
+			.env = env,
 		};
 
 		environ = env; /* execvpe looks for PATH there */

@@ -143,7 +143,8 @@ static int bind_host(int root, const char *host, struct err *err)
 	_cleanup_fd_ int source = open(host, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
 	if (source < 0)
-		return errno == ENOENT || errno == ENOTDIR || errno == EACCES ? 0 : err_errno(err, E_IO, errno, "%s", host);
+		return errno == ENOENT || errno == ENOTDIR || errno == EACCES ? 0
+									      : err_errno(err, E_IO, errno, "%s", host);
 	return mount_bind(root, source, true, host, MOUNT_READ_ONLY, err);
 }
 

@@ -146,7 +146,8 @@ const struct cmd cmd_verify = {
 	.name = "verify",
 	.words = "[S]",
 	.summary = "check that a session's log (or every session's) is what was written",
-	.more = "A chain alone does not see rows removed from its end: until heads are signed and anchored, \"intact\" says that\n"
+	.more = "A chain alone does not see rows removed from its end: until heads are signed and anchored, \"intact\" "
+		"says that\n"
 		"nothing up to the last row that is there was changed, and nothing about rows after it.",
 	.options = options,
 	.min_words = 0,

@@ -220,7 +220,8 @@ static int wake(struct keeper *k, const json_node *order, struct err *err)
 		return 0;
 	}
 	r = calls_settle(k, "unknown",
-			 "Outcome unknown: warder was ended while this call ran. It may have had effects; look before doing it again.");
+			 "Outcome unknown: warder was ended while this call ran. It may have had effects; look before "
+			 "doing it again.");
 	if (r == 0)
 		r = calls_recheck(k);
 	if (r == 0 && goes_on(&k->state) && !k->state.running && !session_state_pending(&k->state))
