@@ -68,11 +68,11 @@ static int make_private_layer(struct init *in, struct folders *f, struct err *er
 
 	if (r < 0)
 		return r;
-	if (mount("tmpfs", WAIT_LAYER + 1, "tmpfs", MS_NOSUID | MS_NODEV, LIMIT_LAYER_TMPFS) < 0)
+	if (mount("tmpfs", &WAIT_LAYER[1], "tmpfs", MS_NOSUID | MS_NODEV, LIMIT_LAYER_TMPFS) < 0)
 		return err_errno(err, E_IO, errno, "tmpfs for the layer");
 	f->layer_waits = true;
 
-	_cleanup_fd_ int layer = openat(in->root, WAIT_LAYER + 1, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_fd_ int layer = openat(in->root, &WAIT_LAYER[1], O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (layer < 0 || mkdirat(layer, "upper", 0700) < 0 || mkdirat(layer, "work", 0700) < 0 ||
 	    mkdirat(layer, "mask", 0700) < 0)
 		return err_errno(err, E_IO, errno, "folders of the layer");
