@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/base/id.h"
@@ -136,17 +137,28 @@ int client_start(const json_node *order, struct client_link *ret, char ret_sessi
 
 	frame_reader_init(&l.in, l.fd, OP_FRAME_MAX);
 	r = wire_send(l.fd, OPR_OK, order, err);
+	l.keeper = pid;
 	if (r == 0)
 		r = wait_answer(&l, &answer, NULL, err);
 	const char *session = r == 0 ? json_get_str(answer, "session") : NULL;
 	if (r == 0 && (!session || !id_valid(session)))
 		r = err_set(err, E_PROTOCOL, "keeper: no session in its answer");
-	if (r < 0)
+	if (r < 0) {
+		client_close(&l);
+		client_wait(&l);
 		return r;
+	}
 	snprintf(ret_session, 32, "%s", session);
 	*ret = l;
 	l = (struct client_link)CLIENT_LINK_INIT;
 	return 0;
+}
+
+void client_wait(struct client_link *l)
+{
+	while (l->keeper > 0 && waitpid(l->keeper, NULL, 0) < 0 && errno == EINTR)
+		;
+	l->keeper = 0;
 }
 
 void client_close(struct client_link *l)

@@ -15,6 +15,7 @@
 
 struct client_link {
 	int fd;
+	pid_t keeper; /* our own child; 0: somebody else started it */
 	struct frame_reader in;
 };
 #define CLIENT_LINK_INIT { .fd = -1 }
@@ -24,6 +25,9 @@ int client_connect(const struct home *home, const char *session, struct client_l
 /* Starts a keeper with an order (keeper.h) and waits for its answer; *ret_session is its id. */
 int client_start(const json_node *order, struct client_link *ret, char ret_session[32], struct err *err) WARN_UNUSED;
 void client_close(struct client_link *l);
+/* Waits for the end of a keeper of our own that said goodbye or refused: when the command returns, nothing of it is
+ * left. */
+void client_wait(struct client_link *l);
 #define _cleanup_client_ _cleanup_(client_close)
 
 /* Asks and waits for the answer (owned by the caller).  A refusal is its text with a code that gives its status;
