@@ -39,7 +39,7 @@ static const struct {
 	{ FOLDER, "run", NULL },
 	{ FOLDER, "tmp", NULL },
 	{ FOLDER, "var", NULL },
-	{ FOLDER, LOCK_CANARY + 1, NULL },
+	{ FOLDER, &LOCK_CANARY[1], NULL },
 	{ FOLDER, "var/empty", NULL },
 	{ LINK, "var/tmp", "/tmp" },
 	{ LINK, "var/run", "/run" },
@@ -197,7 +197,7 @@ static const struct {
 	{ "tmp", LIMIT_TMP_TMPFS, MS_NOSUID | MS_NODEV },
 	{ "home/agent", LIMIT_HOME_TMPFS, MS_NOSUID | MS_NODEV },
 	{ "dev/shm", LIMIT_SHM_TMPFS, MS_NOSUID | MS_NODEV },
-	{ LOCK_CANARY + 1, "size=4k,nr_inodes=4,mode=0777", MS_NOSUID | MS_NODEV | MS_NOEXEC },
+	{ &LOCK_CANARY[1], "size=4k,nr_inodes=4,mode=0777", MS_NOSUID | MS_NODEV | MS_NOEXEC },
 };
 
 /* A detached tmpfs, so that no folder of the host is needed to mount it on. */
