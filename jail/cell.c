@@ -41,6 +41,7 @@ struct start {
 	int workspace, null;
 	bool new_upper;
 	char layer_path[PATH_MAX];
+	char no_cgroup[160]; /* why the memory could not be bounded */
 };
 
 static void start_free(struct start *s)
@@ -268,30 +269,38 @@ static int check_level(const struct start *s, struct err *err)
 		       cell_level_name(r->level), cell_level_name(floor), missing);
 }
 
-static void bound(struct cell *c, struct start *s)
-{
-	const struct cell_limits *l = &s->spec->limits;
-	struct setup_finding *f = &s->found.finding[JAIL_LIMITS];
-	char why[160];
-
-	cgroup_enter(&c->cgroup, c->pid, l->memory_bytes ? l->memory_bytes : LIMIT_MEMORY_BYTES,
-		     l->processes ? l->processes : LIMIT_PROCESSES, why);
-	if (c->cgroup.memory && c->cgroup.pids) {
-		f->state = LAYER_OK;
-		snprintf(f->evidence, sizeof(f->evidence), "memory and processes by control group, the rest by rlimit");
-	} else {
-		f->state = LAYER_PARTIAL;
-		snprintf(f->evidence, sizeof(f->evidence),
-			 "processes, files, CPU time by rlimit; memory of the cell is not bounded: %.70s", why);
-	}
-}
-
 static bool machine_lacks(int code)
 {
 	return code == E_MACHINE || code == E_IO;
 }
 
-/* What only root does, and the filter: after the clone, so that it is done while init is being loaded. */
+static void bound(struct cell *c, struct start *s)
+{
+	const struct cell_limits *l = &s->spec->limits;
+
+	cgroup_enter(&c->cgroup, c->pid, l->memory_bytes ? l->memory_bytes : LIMIT_MEMORY_BYTES,
+		     l->processes ? l->processes : LIMIT_PROCESSES, s->no_cgroup);
+	if (c->cgroup.memory)
+		s->setup.flags |= SETUP_MEMORY_BOUND;
+}
+
+/* init knows its rlimits; whether they are all that there is, the parent knows. */
+static void judge_limits(const struct cell *c, struct start *s)
+{
+	struct setup_finding *f = &s->found.finding[JAIL_LIMITS];
+
+	if (!f->set || f->state != LAYER_OK)
+		return;
+	if (c->cgroup.memory && c->cgroup.pids) {
+		snprintf(f->evidence, sizeof(f->evidence), "memory and processes by control group, the rest by rlimit");
+		return;
+	}
+	f->state = LAYER_PARTIAL;
+	snprintf(f->evidence, sizeof(f->evidence), "processes, files, CPU time by rlimit; memory of the cell is not bounded: %.70s",
+		 s->no_cgroup);
+}
+
+/* What only root does, the control group and the filter: after the clone, so that it is done while init is being loaded. */
 static int complete_setup(struct cell *c, struct start *s, struct err *err)
 {
 	int64_t base = s->spec->idmap_base;
@@ -306,6 +315,7 @@ static int complete_setup(struct cell *c, struct start *s, struct err *err)
 			return cell_refuse(s->report, JAIL_IDMAP, err->text, err);
 	}
 	if (r >= 0) {
+		bound(c, s);
 		r = filter_build(FILTER_CELL, &s->filter, err);
 		if (machine_lacks(r))
 			return cell_refuse(s->report, JAIL_SECCOMP, err->text, err);
@@ -333,7 +343,7 @@ static int converse(struct cell *c, struct start *s, struct err *err)
 	if (r < 0)
 		return r;
 
-	bound(c, s);
+	judge_limits(c, s);
 	cell_report_fill(s->report, &s->found, &c->cgroup);
 	cell_report_evidence(s->report, c, s->spec, &s->found, s->filter.data, s->filter.len, s->setup.uid);
 	return check_level(s, err);

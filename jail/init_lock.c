@@ -64,8 +64,9 @@ int init_limits(struct init *in, struct err *err)
 		{ RLIMIT_NOFILE, "RLIMIT_NOFILE", or_default(l->open_files, LIMIT_OPEN_FILES) },
 		{ RLIMIT_FSIZE, "RLIMIT_FSIZE", or_default(l->file_bytes, LIMIT_FILE_BYTES) },
 		{ RLIMIT_CPU, "RLIMIT_CPU", or_default(l->cpu_seconds, LIMIT_CPU_SECONDS) },
-		/* Only when it was asked for: see limits.h. */
-		{ RLIMIT_DATA, "RLIMIT_DATA", or_default(l->memory_bytes, RLIM_INFINITY) },
+		/* Only when it was asked for, and as the second best: see limits.h. */
+		{ RLIMIT_DATA, "RLIMIT_DATA",
+		  in->setup.flags & SETUP_MEMORY_BOUND ? RLIM_INFINITY : or_default(l->memory_bytes, RLIM_INFINITY) },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(limits); i++) {
@@ -74,8 +75,7 @@ int init_limits(struct init *in, struct err *err)
 		if (r < 0)
 			return r;
 	}
-	init_found(in, JAIL_LIMITS, LAYER_PARTIAL,
-		   "processes, files, open files, CPU time by rlimit; memory of the cell not bounded");
+	init_found(in, JAIL_LIMITS, LAYER_OK, "processes, files, open files, CPU time by rlimit");
 	return 0;
 }
 

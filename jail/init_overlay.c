@@ -17,8 +17,8 @@
 #include "jail/mount.h"
 
 /* Where mounts wait inside the new root until overlayfs has taken copies of them. */
-#define WAIT_LOWER "/.lower"
-#define WAIT_LAYER "/.layer"
+#define WAIT_LOWER ".lower"
+#define WAIT_LAYER ".layer"
 
 struct folders {
 	int lower, upper, work, mask;
@@ -68,11 +68,11 @@ static int make_private_layer(struct init *in, struct folders *f, struct err *er
 
 	if (r < 0)
 		return r;
-	if (mount("tmpfs", &WAIT_LAYER[1], "tmpfs", MS_NOSUID | MS_NODEV, LIMIT_LAYER_TMPFS) < 0)
+	if (mount("tmpfs", WAIT_LAYER, "tmpfs", MS_NOSUID | MS_NODEV, LIMIT_LAYER_TMPFS) < 0)
 		return err_errno(err, E_IO, errno, "tmpfs for the layer");
 	f->layer_waits = true;
 
-	_cleanup_fd_ int layer = openat(in->root, &WAIT_LAYER[1], O_PATH | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_fd_ int layer = openat(in->root, WAIT_LAYER, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (layer < 0 || mkdirat(layer, "upper", 0700) < 0 || mkdirat(layer, "work", 0700) < 0 ||
 	    mkdirat(layer, "mask", 0700) < 0)
 		return err_errno(err, E_IO, errno, "folders of the layer");
@@ -205,7 +205,7 @@ static int mount_overlay(struct init *in, const struct folders *f, struct err *e
 
 static int drop_waiting(struct init *in, const char *path, struct err *err)
 {
-	if (umount2(path + 1, MNT_DETACH) < 0 || unlinkat(in->root, path + 1, AT_REMOVEDIR) < 0)
+	if (umount2(path, MNT_DETACH) < 0 || unlinkat(in->root, path, AT_REMOVEDIR) < 0)
 		return err_errno(err, E_IO, errno, "taking %s away", path);
 	return 0;
 }

@@ -53,6 +53,7 @@ enum setup_flag {
 	SETUP_NEW_UPPER = 4,      /* give the upper folder the mode of the workspace */
 	SETUP_WITH_BASELINE = 8,
 	SETUP_PROBE = 16,         /* try the overlay in the workspace, which is a scratch one */
+	SETUP_MEMORY_BOUND = 32,  /* by a control group: no limit of each process is needed */
 };
 
 /* A folder that init opens by name and accepts only when it is the one that the parent meant. */

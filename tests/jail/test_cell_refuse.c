@@ -18,7 +18,7 @@ static int count_entries(const char *path)
 	return n;
 }
 
-static int start_and_tell(enum cell_level floor)
+static _Noreturn void start_and_tell(enum cell_level floor)
 {
 	static const char *const argv[] = { "true", NULL };
 	struct fixture f;
@@ -43,7 +43,9 @@ static int start_and_tell(enum cell_level floor)
 	snprintf(path, sizeof(path), "%s/layer", f.dir);
 	printf("layer holds %d\n", count_entries(path));
 	fixture_end(&f);
-	return 0;
+	/* Not the leak sanitizer, which would need what this machine lacks. */
+	fflush(stdout);
+	_exit(0);
 }
 
 static void run_faulty(const char *fault, const char *word)
@@ -196,21 +198,22 @@ static void test_doctor(void)
 	ok(run_sh("ls -d /tmp/warder-doctor-* 2>/dev/null | grep -q .") != 0, "no scratch folder is left");
 }
 
-static int doctor_tells(void)
+static _Noreturn void doctor_tells(void)
 {
 	cell_probe(&report);
 	for (size_t i = 0; i < report.nlayers; i++)
 		printf("layer %s %d\n", report.layer[i].name, report.layer[i].state);
 	printf("level %s\n", cell_level_name(report.level));
-	return 0;
+	fflush(stdout);
+	_exit(0);
 }
 
 int main(int argc, char **argv)
 {
+	if (argc > 1 && strcmp(argv[1], "doctor") == 0)
+		doctor_tells();
 	if (argc > 1)
-		return strcmp(argv[1], "doctor") == 0
-			       ? doctor_tells()
-			       : start_and_tell(strcmp(argv[1], "start") == 0 ? CELL_S2 : CELL_S3);
+		start_and_tell(strcmp(argv[1], "start") == 0 ? CELL_S2 : CELL_S3);
 	test_lacking();
 	test_landlock_missing();
 	test_idmap_refused();

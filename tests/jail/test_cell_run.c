@@ -33,7 +33,7 @@ static void test_status(struct fixture *f)
 {
 	static const struct {
 		const char *command;
-		int wstatus;
+		int wstatus = -1;
 	} ends[] = {
 		{ "exit 0", 0 },
 		{ "exit 7", W_EXITCODE(7, 0) },
@@ -65,7 +65,7 @@ static void test_streams(struct fixture *f)
 	static const char *const argv[] = { "cat", NULL };
 	struct cell_spec spec = fixture_spec(f, out[1]);
 	struct cell *c = NULL;
-	int wstatus;
+	int wstatus = -1;
 
 	spec.stdio[0] = in[0];
 	spec.argv = argv;
@@ -110,7 +110,7 @@ static void test_streams(struct fixture *f)
 
 static void test_signals(struct fixture *f)
 {
-	int out[2], wstatus;
+	int out[2], wstatus = -1;
 	char text[64] = "";
 
 	if (pipe2(out, O_CLOEXEC) < 0)
@@ -194,7 +194,7 @@ static void test_freeze(struct fixture *f)
 static void test_ends(struct fixture *f)
 {
 	char marker[64], command[256];
-	int wstatus;
+	int wstatus = -1;
 
 	snprintf(marker, sizeof(marker), "cellmark%d", (int)getpid());
 	snprintf(command, sizeof(command),
