@@ -22,8 +22,8 @@ static const struct cmd_option options[] = {
 	{ NULL, 0, NULL, NULL, false },
 };
 
-/* The lock is held: by a keeper that listens, or by one that starts or ends at this moment.  0 and a link, or E_NOTFOUND
- * when the lock is free after all. */
+/* The lock is held: by a keeper that listens, or by one that starts or ends at this moment.  0 and a link, or
+ * E_NOTFOUND when the lock is free after all. */
 static int reach_living(const struct session_arg *s, struct client_link *link, struct err *err)
 {
 	for (int waited = 0;; waited += CONNECT_POLL_MS) {
@@ -34,7 +34,9 @@ static int reach_living(const struct session_arg *s, struct client_link *link, s
 		if (!log_is_locked(s->fd))
 			return E_NOTFOUND;
 		if (waited >= CONNECT_WAIT_MS)
-			return err_set(err, E_BUSY, "session %s: its keeper does not answer; warder stop %s, or try again", s->id, s->id);
+			return err_set(err, E_BUSY,
+				       "session %s: its keeper does not answer; warder stop %s, or try again", s->id,
+				       s->id);
 		(void)poll(NULL, 0, CONNECT_POLL_MS);
 	}
 }
