@@ -22,7 +22,7 @@ static const char *const git[] = {
 static const char *const other[] = {
 	"", ".", "..", "git", ".gi", ".gitt", ".gitignore", ".gitmodules", ".gitattributes", ".github", ".git-blame-ignore-revs",
 	"x.git", "repo.git", " .git", "..git", ".git.x", ".git x", ".git. x", "git~", "git~a", "git~1x", "git~1~", "agit~1",
-	".g\xc3\xadt" /* i with acute */, ".g\xc4\xb1t" /* dotless i */, ".g\xff" "it", ".git\xff", ".\xe2\x80it",
+	".g\xc3\xadt" /* i with acute */, ".g\xc4\xb1t" /* dotless i */, ".g\xff\x69t", ".git\xff", ".\xe2\x80it",
 	".git_", ".git;", "gitx\\y", "\\", "a\\", ".gi\\t",
 };
 
