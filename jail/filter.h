@@ -11,7 +11,7 @@
 enum filter_profile {
 	FILTER_CELL,   /* default allow, the rows of research: what an agent's commands run under */
 	FILTER_STRICT, /* default deny, allow-list: MCP servers */
-	FILTER_HELPER, /* harness, adapter: read, write, poll, memory, clocks, exit; no open, no socket, no exec, no fork */
+	FILTER_HELPER, /* harness, adapter: read, write, poll, memory, clocks, exit; no open, socket, exec, fork */
 };
 
 /* An array of struct sock_filter, native byte order, as `buf` bytes. */

@@ -19,7 +19,9 @@ int lock_undumpable(struct err *err) WARN_UNUSED;
 /* Joins a new, empty session keyring (must precede the filter, which refuses keyctl). */
 int lock_keyring(struct err *err) WARN_UNUSED;
 
-/* Bounding, ambient, inheritable, permitted and effective sets emptied; securebits locked; PR_SET_NO_NEW_PRIVS. */
+/* Ambient, inheritable, permitted and effective sets emptied; PR_SET_NO_NEW_PRIVS.  Where the caller holds CAP_SETPCAP
+ * (in a user namespace of its own it does) the bounding set is emptied and the securebits are locked as well; where it
+ * does not, no_new_privs alone keeps a set-id file from giving anything. */
 int lock_capabilities(struct err *err) WARN_UNUSED;
 
 struct lock_path {
@@ -27,9 +29,11 @@ struct lock_path {
 	bool write;
 	bool exec;
 };
-/* Landlock to the ABI found: reading/executing `paths` (missing ones skipped), writing where `write`; from ABI 4 no TCP bind or connect when !tcp, ABI 5
- * device ioctls only where needed, ABI 6 scopes abstract sockets and signals (`scope_signals`).  *ret_abi 0: none here
- * (not an error: the caller decides about the level). */
+/* Landlock to the ABI found: reading below `paths` (missing ones skipped, symbolic links followed), writing where
+ * `write`, but never making a device; executing where `exec`.  From ABI 4 no TCP bind or connect when !tcp, ABI 5
+ * ioctls on devices only for writable paths at or below /dev, ABI 6 no abstract socket of, and no signal to, a process
+ * outside when `scope`.  Wants no_new_privs, so lock_capabilities comes first.  *ret_abi 0: none here (not an error:
+ * the caller decides about the level). */
 struct lock_landlock {
 	const struct lock_path *paths;
 	size_t npaths;
@@ -48,8 +52,13 @@ struct lock_probe {
 	int want;          /* errno expected; 0: must succeed */
 	int got;
 };
-#define LOCK_PROBES_MAX 48
-/* Tries them all in this process (each is harmless when it succeeds). Returns how many did not come out as wanted. */
+#define LOCK_PROBES_MAX 64
+/* A folder (mode 0777) that the builder of a cell's root mounts as a tiny writable tmpfs and that no writable path
+ * given to lock_landlock covers: all that keeps it shut is Landlock. */
+#define LOCK_CANARY "/.landlock"
+/* Tries, in a locked cell, what must be refused (each is harmless when it succeeds).  Fills up to `max` results, of
+ * which LOCK_PROBES_MAX is enough, and returns how many of all did not come out as wanted.  Only where there is no
+ * Landlock at all (*ret_abi 0) may, and does, the one of layer "landlock" fail. */
 size_t lock_selfcheck(struct lock_probe *ret, size_t max, size_t *ret_n);
 
 #endif

@@ -14,6 +14,8 @@
 #define EVENT_SALT_LEN 16
 #define EVENT_FORMAT_VERSION 1 /* PRAGMA user_version */
 #define EVENT_BODY_MAX (32u << 20) /* bytes, uncompressed */
+#define EVENT_KIND_MAX 128 /* bytes */
+#define EVENT_PREVIEW_COLUMNS 160
 
 enum event_codec { EVENT_PLAIN = 0, EVENT_ZSTD = 1 };
 
@@ -35,7 +37,8 @@ struct event {
 /* commitment: over salt, preview, codec and data as stored. */
 void event_commit(const uint8_t *salt, size_t salt_len, const char *preview, size_t preview_len, int64_t codec,
 		  const void *data, size_t data_len, uint8_t ret[DIGEST_LEN]);
-/* hash: over every other column of `event` and the previous hash (32 zero bytes before seq 1). */
+/* hash: over every other column of `event` and the previous hash (32 zero bytes before seq 1).  A NULL ref is hashed
+ * as 0, which is never stored. */
 void event_hash(const uint8_t prev[DIGEST_LEN], const struct event *e, uint8_t ret[DIGEST_LEN]);
 
 #endif

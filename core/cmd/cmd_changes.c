@@ -1,0 +1,151 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/safe_text.h"
+#include "core/changes/diff.h"
+#include "core/changes/staged.h"
+#include "core/client.h"
+#include "core/cmd/cmd.h"
+#include "core/cmd/session_arg.h"
+#include "core/keeper/moment.h"
+#include "core/pub/op.h"
+
+static const struct cmd_option options[] = {
+	{ "apply", 0, NULL, "write the change (or the named paths) into the real files", false },
+	{ "discard", 0, NULL, "throw the change (or the named paths) away", false },
+	{ "json", 0, NULL, "one object a changed path", false },
+	{ NULL, 0, NULL, NULL, false },
+};
+
+static int ask(struct session_arg *s, uint32_t type, const json_node *order, json_node **ret_answer,
+	       char **ret_problems, struct err *err)
+{
+	_cleanup_client_ struct client_link link = CLIENT_LINK_INIT;
+	int r;
+
+	if (!s->alive)
+		return moment_ask(s->id, type, order, ret_answer, ret_problems, err);
+	r = client_connect(&s->home, s->id, &link, err);
+	return r < 0 ? r : client_ask(&link, type, order, ret_answer, ret_problems, err);
+}
+
+static void complain_lines(const char *lines)
+{
+	for (const char *line = lines ? lines : ""; *line;) {
+		const char *nl = strchrnul(line, '\n');
+		_cleanup_free_ char *copy = strndup(line, (size_t)(nl - line));
+
+		cmd_complain(copy ? copy : "out of memory");
+		line = *nl ? nl + 1 : nl;
+	}
+}
+
+/* ---- looking */
+
+static int print_piece(const char *data, size_t len, void *arg)
+{
+	return cmd_print(data, len, arg);
+}
+
+static int show_json(const struct manifest *m, struct err *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < m->n; i++) {
+		_cleanup_buf_ struct buf line = BUF_INIT(1u << 20);
+
+		change_to_json(&m->change[i], &line);
+		buf_addc(&line, '\n');
+		r = buf_check(&line, "changes", err);
+		if (r == 0)
+			r = cmd_print(buf_str(&line), line.len, err);
+	}
+	return r;
+}
+
+static void name_left_out(const struct manifest *m)
+{
+	for (size_t i = 0; i < m->n; i++) {
+		const struct change *c = &m->change[i];
+		_cleanup_buf_ struct buf line = BUF_INIT(16u << 10);
+
+		if (c->status != CHANGE_REFUSED && c->status != CHANGE_WITHHELD && c->status != CHANGE_CONFLICT)
+			continue;
+		buf_addf(&line, "%s: not applied: %s", c->path, c->why);
+		cmd_complain(buf_str(&line));
+	}
+}
+
+static int show(struct session_arg *s, const struct cmd_args *args, struct err *err)
+{
+	_cleanup_session_state_ struct session_state state = { 0 };
+	_cleanup_staged_ struct staged staged = STAGED_INIT;
+	_cleanup_(manifest_free) struct manifest m = { 0 };
+	_cleanup_json_ json_node *order = cJSON_CreateObject();
+	_cleanup_json_ json_node *answer = NULL;
+	int r = ask(s, OP_SNAPSHOT, order, &answer, NULL, err);
+
+	if (r == 0)
+		r = session_arg_state(s->fd, &state, err);
+	if (r == 0)
+		r = staged_open(s->fd, state.workspace, state.idmap_base, &staged, err);
+	if (r == 0)
+		r = staged_load(&staged, &m, err);
+	if (r == 0)
+		r = cmd_has(args, "json") ? show_json(&m, err) : diff_write(&staged.layer, &m, print_piece, err, err);
+	if (r == 0 && !cmd_has(args, "json"))
+		name_left_out(&m);
+	return r;
+}
+
+/* ---- deciding */
+
+static int decide(struct session_arg *s, const struct cmd_args *args, struct err *err)
+{
+	_cleanup_json_ json_node *order = cJSON_CreateObject();
+	_cleanup_json_ json_node *answer = NULL;
+	_cleanup_free_ char *problems = NULL;
+	bool apply = cmd_has(args, "apply");
+	json_node *paths = cJSON_AddArrayToObject(order, "paths");
+
+	for (size_t i = 0; i < args->nwords - 1; i++)
+		cJSON_AddItemToArray(paths, cJSON_CreateString(args->words[i + 1]));
+
+	int r = ask(s, apply ? OP_APPLY : OP_DISCARD, order, &answer, &problems, err);
+	complain_lines(problems);
+	if (r < 0)
+		return r;
+	printf("%lld paths %s\n", (long long)json_get_int(answer, apply ? "applied" : "discarded", 0),
+	       apply ? "applied" : "discarded");
+	return 0;
+}
+
+static int run(const struct cmd_args *args, struct err *err)
+{
+	_cleanup_session_arg_ struct session_arg s = SESSION_ARG_INIT;
+	bool decides = cmd_has(args, "apply") || cmd_has(args, "discard");
+
+	if (cmd_has(args, "apply") && cmd_has(args, "discard"))
+		return err_set(err, E_USAGE, "changes: --apply and --discard exclude each other; give one");
+	if (!decides && args->nwords > 1)
+		return err_set(err, E_USAGE,
+			       "changes: paths go with --apply or --discard; without them the whole change is shown");
+
+	int r = session_arg_open(args->words[0], &s, err);
+	if (r < 0)
+		return r;
+	return decides ? decide(&s, args, err) : show(&s, args, err);
+}
+
+const struct cmd cmd_changes = {
+	.name = "changes",
+	.words = "S [PATH...]",
+	.summary = "show what a session changed as a diff, apply it to the real files, or discard it",
+	.more = "Nothing is written unless every named path can be.  A file that you changed since the agent saw it is "
+		"a\n"
+		"conflict and stays as it is.  Anything below a .git folder is never applied.",
+	.options = options,
+	.min_words = 1,
+	.max_words = 100000,
+	.run = run,
+};

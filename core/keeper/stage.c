@@ -1,0 +1,181 @@
+/*
+ * The staged change as events: snapshot at the end of a turn and on demand, apply and discard as the operator's own
+ * decision.  Shared by the keeper and, through `struct keeper`, by a command that is the keeper for a moment.
+ */
+#include <string.h>
+
+#include "core/changes/select.h"
+#include "core/keeper/impl.h"
+
+int stage_snapshot(struct keeper *k, struct manifest *ret, struct err *err)
+{
+	_cleanup_(manifest_free) struct manifest m = { 0 };
+	char hex[DIGEST_HEX_LEN + 1];
+	int r = k->cell ? cell_freeze(k->cell, err) : 0;
+
+	if (r < 0) {
+		/* A cell that cannot be stopped cannot be trusted to stand still: it is ended, and what is there is
+		 * looked at. */
+		if (cellmate_died(k, "the cell could not be frozen") < 0)
+			return err_set(err, k->why.code, "%s", k->why.text);
+	}
+	r = layer_snapshot(&k->staged.layer, &m, err);
+	if (k->cell && cell_thaw(k->cell, err) < 0 && cellmate_died(k, "the cell could not be continued") < 0)
+		return err_set(err, k->why.code, "%s", k->why.text);
+	if (r == 0)
+		r = staged_save(&k->staged, &m, err);
+	if (r < 0)
+		return r;
+
+	digest_hex(m.digest, hex);
+	bool same = strcmp(hex, k->state.staged_manifest) == 0 || (!m.n && !k->state.staged_manifest[0]);
+	if (!same && keeper_record(k, "changes.staged", "keeper", 0, staged_body(&m), LOG_BARRIER, NULL) < 0)
+		return err_set(err, k->why.code, "%s", k->why.text);
+	*ret = m;
+	m = (struct manifest){ 0 };
+	return 0;
+}
+
+int stage_turn_end(struct keeper *k)
+{
+	_cleanup_(manifest_free) struct manifest m = { 0 };
+	struct err err = { 0 };
+
+	if (stage_snapshot(k, &m, &err) == 0)
+		return 0;
+	if (k->why.code)
+		return k->why.code;
+	return keeper_record_error(k, "snapshot", err.text, "exhausted");
+}
+
+static void free_list(const char ***list)
+{
+	free(*list);
+}
+
+/* Names of what was applied, for the event. */
+static json_node *applied_body(const struct manifest *m, const char *const *paths, size_t n, const char *hex)
+{
+	json_node *body = cJSON_CreateObject();
+	json_node *list = cJSON_AddArrayToObject(body, "paths");
+
+	for (size_t i = 0; i < m->n; i++)
+		if (select_change(&m->change[i], paths, n))
+			cJSON_AddItemToArray(list, staged_path(&m->change[i]));
+	cJSON_AddStringToObject(body, "manifest", hex);
+	return body;
+}
+
+/* The cell's view lies over files that have just changed under it: only a new cell may look at them. */
+static int end_cell_for_change(struct keeper *k, const char *why, struct err *err)
+{
+	if (calls_running(k))
+		return err_set(err, E_BUSY, "changes: a command is running in the cell; wait for it, or interrupt it");
+	if (cellmate_end(k, why) < 0)
+		return err_set(err, k->why.code, "%s", k->why.text);
+	return 0;
+}
+
+/* Everything that can be known before the first byte is written is refused before anything is recorded as begun. */
+static int precheck(const struct manifest *m, const char *const *paths, size_t n, struct buf *problems, struct err *err)
+{
+	const char *stranger = select_stranger(m, paths, n);
+	size_t bad = 0;
+
+	if (stranger)
+		return err_set(err, E_NOTFOUND, "%s: not staged; warder changes lists what is", stranger);
+	for (size_t i = 0; i < m->n; i++) {
+		const struct change *c = &m->change[i];
+		bool blocks = c->status == CHANGE_CONFLICT || c->status == CHANGE_REFUSED;
+
+		/* Without names, whatever cannot be applied stands in the way of "everything" as well. */
+		if (!blocks || (n && !select_covers(c->path, paths, n)))
+			continue;
+		buf_addf(problems, "%s: not applied: %s\n", c->path, c->why);
+		bad++;
+	}
+	return bad ? err_set(err, E_CONFLICT, "changes: %zu paths cannot be applied, so nothing was; name the others",
+			     bad)
+		   : 0;
+}
+
+/* What was applied is staged no longer. */
+static int drop_applied(struct keeper *k, const struct manifest *m, const char *const *paths, size_t n, struct err *err)
+{
+	_cleanup_(free_list) const char **applied = calloc(m->n + 1, sizeof(*applied));
+	size_t count = 0;
+
+	if (!applied)
+		return err_set(err, E_NOMEM, "changes: out of memory");
+	for (size_t i = 0; i < m->n; i++)
+		if (m->change[i].status != CHANGE_WITHHELD && select_change(&m->change[i], paths, n))
+			applied[count++] = m->change[i].path;
+	return count ? layer_drop(&k->staged.layer, applied, count, err) : 0;
+}
+
+int stage_apply(struct keeper *k, const json_node *order, struct buf *problems, size_t *ret_n, struct err *err)
+{
+	_cleanup_(manifest_free) struct manifest m = { 0 };
+	_cleanup_(apply_result_free) struct apply_result result = APPLY_RESULT_INIT;
+	const char *wanted = json_get_str(order, "manifest");
+	_cleanup_(free_list) const char **paths = NULL;
+	char hex[DIGEST_HEX_LEN + 1];
+	size_t n = 0;
+	int r = staged_paths(json_get(order, "paths"), &paths, &n, err);
+
+	if (r == 0)
+		r = end_cell_for_change(k, "the operator applies changes", err);
+	if (r == 0)
+		r = stage_snapshot(k, &m, err);
+	if (r < 0)
+		return r;
+
+	digest_hex(m.digest, hex);
+	if (wanted && strcmp(wanted, hex) != 0)
+		return err_set(err, E_DENIED, "changes: changed since you saw them; look again");
+	r = precheck(&m, paths, n, problems, err);
+	bool begun = r == 0;
+	if (r == 0 &&
+	    keeper_record(k, "changes.applying", "operator", 0, applied_body(&m, paths, n, hex), LOG_BARRIER, NULL) < 0)
+		r = err_set(err, k->why.code, "%s", k->why.text);
+	if (r == 0)
+		r = apply_changes(&k->staged.layer, k->session_fd, &m, paths, n, &result, err);
+	buf_add(problems, buf_str(&result.problems), result.problems.len);
+	if (r < 0 && begun && !k->why.code &&
+	    keeper_record_error(k, "apply", err->text, "exhausted") < 0)
+		return err_set(err, k->why.code, "%s", k->why.text);
+	if (r < 0)
+		return r;
+	if (keeper_record(k, "changes.applied", "operator", 0, applied_body(&m, paths, n, hex), LOG_BARRIER, NULL) < 0)
+		return err_set(err, k->why.code, "%s", k->why.text);
+	*ret_n = result.applied;
+	return drop_applied(k, &m, paths, n, err);
+}
+
+int stage_discard(struct keeper *k, const json_node *order, size_t *ret_n, struct err *err)
+{
+	_cleanup_(manifest_free) struct manifest m = { 0 };
+	_cleanup_(free_list) const char **paths = NULL;
+	char hex[DIGEST_HEX_LEN + 1];
+	size_t n = 0;
+	int r = staged_paths(json_get(order, "paths"), &paths, &n, err);
+
+	if (r == 0)
+		r = end_cell_for_change(k, "the operator discards changes", err);
+	if (r == 0)
+		r = stage_snapshot(k, &m, err);
+	if (r == 0 && select_stranger(&m, paths, n))
+		r = err_set(err, E_NOTFOUND, "%s: not staged; warder changes lists what is",
+			    select_stranger(&m, paths, n));
+	if (r < 0)
+		return r;
+
+	digest_hex(m.digest, hex);
+	*ret_n = 0;
+	for (size_t i = 0; i < m.n; i++)
+		*ret_n += !n || select_covers(m.change[i].path, paths, n);
+	if (keeper_record(k, "changes.discarded", "operator", 0, applied_body(&m, paths, n, hex), LOG_BARRIER, NULL) <
+	    0)
+		return err_set(err, k->why.code, "%s", k->why.text);
+	return layer_drop(&k->staged.layer, paths, n, err);
+}

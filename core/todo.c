@@ -1,2 +1,0 @@
-int core_todo(void);
-int core_todo(void) { return 0; }
