@@ -161,7 +161,7 @@ int path_remove_tree(int dirfd, const char *name, struct err *err)
 	const char *last = slash ? slash + 1 : name;
 	_cleanup_fd_ int parent = -1;
 
-	if (!last[0] || is_dots(last))
+	if (!last[0] || is_dots(last) || name[0] == '/')
 		return err_set(err, E_INVALID, "%s: not a name that can be removed", name);
 	if (slash) {
 		_cleanup_free_ char *folder = strndup(name, (size_t)(slash - name));

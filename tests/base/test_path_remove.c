@@ -60,7 +60,7 @@ static void test_plain(void)
 	is_int(path_remove_tree(s.fd, "p/q", &err), 0, "a name in a folder below");
 	ok(exists(&s, "p") && !exists(&s, "p/q"), "only that");
 
-	static const char *const names[] = { "", ".", "..", "p/..", "p/", "/" };
+	static const char *const names[] = { "", ".", "..", "p/..", "p/", "/", "/p" };
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		is_int(path_remove_tree(s.fd, names[i], &err), E_INVALID, "not a name: '%s'", names[i]);
 	scratch_end(&s);
