@@ -1,6 +1,7 @@
 #include "core/client.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -12,7 +13,10 @@
 #include "core/keeper/spawn.h"
 #include "core/keeper/wire.h"
 #include "core/pub/op.h"
+#include "store/log.h"
 
+#define REACH_WAIT_MS 5000
+#define REACH_POLL_MS 10
 #define ANSWER_WAIT_MS (120 * 1000) /* a snapshot of a large change, or a first commit in a large tree */
 
 /* What a keeper needs of our environment to find the same home; nothing else passes. */
@@ -102,6 +106,22 @@ int client_connect(const struct home *home, const char *session, struct client_l
 	*ret = l;
 	l = (struct client_link)CLIENT_LINK_INIT;
 	return 0;
+}
+
+int client_reach(const struct home *home, const char *session, int session_fd, struct client_link *ret, struct err *err)
+{
+	for (int waited = 0;; waited += REACH_POLL_MS) {
+		int r = client_connect(home, session, ret, err);
+
+		if (r != E_NOTFOUND && r != E_CLOSED)
+			return r;
+		if (!log_is_locked(session_fd))
+			return E_NOTFOUND;
+		if (waited >= REACH_WAIT_MS)
+			return err_set(err, E_BUSY, "session %s: its keeper does not answer; try again, or look at it with ps",
+				       session);
+		(void)poll(NULL, 0, REACH_POLL_MS);
+	}
 }
 
 int client_start(const json_node *order, struct client_link *ret, char ret_session[32], struct err *err)

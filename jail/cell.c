@@ -296,11 +296,12 @@ static void judge_limits(const struct cell *c, struct start *s)
 		return;
 	}
 	f->state = LAYER_PARTIAL;
-	snprintf(f->evidence, sizeof(f->evidence), "processes, files, CPU time by rlimit; memory of the cell is not bounded: %.70s",
-		 s->no_cgroup);
+	snprintf(f->evidence, sizeof(f->evidence),
+		 "processes, files, CPU time by rlimit; memory of the cell is not bounded: %.70s", s->no_cgroup);
 }
 
-/* What only root does, the control group and the filter: after the clone, so that it is done while init is being loaded. */
+/* What only root does, the control group and the filter: after the clone, so that it is done while init is being
+ * loaded. */
 static int complete_setup(struct cell *c, struct start *s, struct err *err)
 {
 	int64_t base = s->spec->idmap_base;

@@ -23,9 +23,9 @@ static int ask(struct session_arg *s, uint32_t type, const json_node *order, jso
 	_cleanup_client_ struct client_link link = CLIENT_LINK_INIT;
 	int r;
 
-	if (!s->alive)
+	r = s->alive ? client_reach(&s->home, s->id, s->fd, &link, err) : E_NOTFOUND;
+	if (r == E_NOTFOUND)
 		return moment_ask(s->id, type, order, ret_answer, ret_problems, err);
-	r = client_connect(&s->home, s->id, &link, err);
 	return r < 0 ? r : client_ask(&link, type, order, ret_answer, ret_problems, err);
 }
 

@@ -45,7 +45,9 @@ static int run(const struct cmd_args *args, struct err *err)
 		cmd_complain("already stopped");
 		return 0;
 	}
-	r = client_connect(&s.home, s.id, &link, err);
+	r = client_reach(&s.home, s.id, s.fd, &link, err);
+	if (r == E_NOTFOUND)
+		return 0; /* it ended by itself meanwhile */
 	if (r == 0)
 		r = client_ask(&link, OP_STOP, order, NULL, NULL, err);
 	return r == 0 ? wait_until_gone(&s, &link, err) : r;

@@ -1,4 +1,3 @@
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -8,10 +7,6 @@
 #include "core/cmd/session_arg.h"
 #include "core/config.h"
 #include "core/pub/op.h"
-#include "store/log.h"
-
-#define CONNECT_WAIT_MS 5000
-#define CONNECT_POLL_MS 10
 
 static const struct cmd_option options[] = {
 	{ "headless", 0, NULL,
@@ -21,23 +16,6 @@ static const struct cmd_option options[] = {
 	{ "detach", 0, NULL, "print the session's id and leave it working", false },
 	{ NULL, 0, NULL, NULL, false },
 };
-
-/* The lock is held: by a keeper that listens, or by one that starts or ends at this moment.  0 and a link, or E_NOTFOUND
- * when the lock is free after all. */
-static int reach_living(const struct session_arg *s, struct client_link *link, struct err *err)
-{
-	for (int waited = 0;; waited += CONNECT_POLL_MS) {
-		int r = client_connect(&s->home, s->id, link, err);
-
-		if (r != E_NOTFOUND && r != E_CLOSED)
-			return r;
-		if (!log_is_locked(s->fd))
-			return E_NOTFOUND;
-		if (waited >= CONNECT_WAIT_MS)
-			return err_set(err, E_BUSY, "session %s: its keeper does not answer; warder stop %s, or try again", s->id, s->id);
-		(void)poll(NULL, 0, CONNECT_POLL_MS);
-	}
-}
 
 /* A keeper that lives is asked to run on without an operator; otherwise one is started. */
 static int reach_keeper(const struct cmd_args *args, struct session_arg *s, const struct config *config,
@@ -50,7 +28,7 @@ static int reach_keeper(const struct cmd_args *args, struct session_arg *s, cons
 	if (answers)
 		cJSON_AddItemToObject(order, "answers", answers);
 	if (s->alive) {
-		int r = reach_living(s, link, err);
+		int r = client_reach(&s->home, s->id, s->fd, link, err);
 
 		if (r == 0 && headless)
 			r = client_ask(link, OP_ADOPT, order, NULL, NULL, err);
