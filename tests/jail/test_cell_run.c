@@ -33,7 +33,7 @@ static void test_status(struct fixture *f)
 {
 	static const struct {
 		const char *command;
-		int wstatus = -1;
+		int wstatus;
 	} ends[] = {
 		{ "exit 0", 0 },
 		{ "exit 7", W_EXITCODE(7, 0) },
