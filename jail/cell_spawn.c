@@ -45,8 +45,8 @@ static int open_hand(struct err *err)
 	if (fd < 0)
 		fd = open(LIBEXECDIR "/warder-hand", O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return err_errno(err, E_MACHINE, errno, "warder-hand: neither beside this program nor in %s",
-				 LIBEXECDIR);
+		return err_set(err, E_MACHINE, "warder-hand: neither beside this program nor in %s: %s; install warder again", LIBEXECDIR,
+			       strerror(errno));
 	return fd;
 }
 
