@@ -54,8 +54,8 @@ static int wait_answer(struct client_link *l, json_node **ret, char **ret_proble
 	return json_parse_object(f.data, f.len, ret, err);
 }
 
-int client_ask(struct client_link *l, uint32_t type, const json_node *order, json_node **ret_answer, char **ret_problems,
-	       struct err *err)
+int client_ask(struct client_link *l, uint32_t type, const json_node *order, json_node **ret_answer,
+	       char **ret_problems, struct err *err)
 {
 	_cleanup_json_ json_node *answer = NULL;
 	int r = wire_send(l->fd, type, order, err);

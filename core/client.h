@@ -28,7 +28,7 @@ void client_close(struct client_link *l);
 
 /* Asks and waits for the answer (owned by the caller).  A refusal is its text with a code that gives its status;
  * *ret_problems (may be NULL) then holds the lines that name each path. */
-int client_ask(struct client_link *l, uint32_t type, const json_node *order, json_node **ret_answer, char **ret_problems,
-	       struct err *err) WARN_UNUSED;
+int client_ask(struct client_link *l, uint32_t type, const json_node *order, json_node **ret_answer,
+	       char **ret_problems, struct err *err) WARN_UNUSED;
 
 #endif

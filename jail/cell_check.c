@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/magic.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
@@ -48,30 +49,37 @@ static bool locate(int fd, struct place *ret)
 	return true;
 }
 
-int cell_open_workspace(const char *path, int *ret_fd, struct err *err)
+static int open_given(const char *what, const char *path, int flags, int *ret_fd, struct err *err)
 {
 	size_t len = strlen(path);
 
 	if (path[0] != '/' || len >= PATH_MAX || (len > 1 && path[len - 1] == '/'))
-		return err_set(err, E_USAGE, "workspace %s: not an absolute path; give the real one", path);
+		return err_set(err, E_USAGE, "%s %s: not an absolute path; give the real one", what, path);
 	if (len == 1)
-		return err_set(err, E_USAGE, "workspace /: is the whole machine; " ADVICE);
+		return err_set(err, E_USAGE, "%s /: is the whole machine; " ADVICE, what);
 
 	_cleanup_fd_ int top = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	_cleanup_fd_ int fd = top < 0 ? -1 : path_open_beneath(top, path + 1, O_RDONLY | O_DIRECTORY, 0);
+	_cleanup_fd_ int fd = top < 0 ? -1 : path_open_beneath(top, path + 1, flags, 0);
 	if (fd < 0 && errno == ELOOP)
-		return err_set(err, E_USAGE, "workspace %s: goes through a symbolic link; give the real path", path);
+		return err_set(err, E_USAGE, "%s %s: goes through a symbolic link; give the real path", what, path);
 	if (fd < 0)
-		return err_errno(err, errno == ENOENT || errno == ENOTDIR ? E_NOTFOUND : E_USAGE, errno, "workspace %s", path);
+		return err_errno(err, errno == ENOENT || errno == ENOTDIR ? E_NOTFOUND : E_USAGE, errno, "%s %s", what,
+				 path);
 
 	struct statfs fs;
 	if (fstatfs(fd, &fs) < 0)
-		return err_errno(err, E_IO, errno, "workspace %s", path);
+		return err_errno(err, E_IO, errno, "%s %s", what, path);
 	for (size_t i = 0; i < ARRAY_LEN(kernel_fs); i++)
 		if ((long)fs.f_type == kernel_fs[i].magic)
-			return err_set(err, E_USAGE, "workspace %s: is on %s, the kernel's own; " ADVICE, path, kernel_fs[i].name);
+			return err_set(err, E_USAGE, "%s %s: is on %s, the kernel's own; " ADVICE, what, path,
+				       kernel_fs[i].name);
 	*ret_fd = steal_fd(&fd);
 	return 0;
+}
+
+int cell_open_workspace(const char *path, int *ret_fd, struct err *err)
+{
+	return open_given("workspace", path, O_RDONLY | O_DIRECTORY, ret_fd, err);
 }
 
 /* Whether `fd` is `wanted` or lies below it; by what the folders are, not by how they are called. */
@@ -109,7 +117,7 @@ static int open_nearest(const char *path, bool *ret_exists, int *ret_fd, struct 
 
 	if (path[0] != '/' || strlen(path) >= sizeof(copy))
 		return err_set(err, E_USAGE, "%s: not an absolute path", path);
-	strcpy(copy, path);
+	memcpy(copy, path, strlen(path) + 1);
 	*ret_exists = true;
 	for (;;) {
 		int fd = open(copy[0] ? copy : "/", O_PATH | O_CLOEXEC);
@@ -125,27 +133,62 @@ static int open_nearest(const char *path, bool *ret_exists, int *ret_fd, struct 
 	}
 }
 
-static int check_forbidden(int workspace, const char *path, const char *forbidden, struct err *err)
+/* The folder that holds `path`, or `fd` itself when that is a folder. */
+static int open_holder(int fd, const char *path, int *ret_fd, struct err *err)
+{
+	struct stat st;
+	bool exists;
+
+	if (fstat(fd, &st) < 0)
+		return err_errno(err, E_IO, errno, "%s", path);
+	if (!S_ISDIR(st.st_mode)) {
+		char holder[PATH_MAX];
+
+		snprintf(holder, sizeof(holder), "%s", path);
+		*strrchr(holder, '/') = '\0';
+		return open_nearest(holder[0] ? holder : "/", &exists, ret_fd, err);
+	}
+	*ret_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	return *ret_fd < 0 ? err_errno(err, E_IO, errno, "%s", path) : 0;
+}
+
+static int check_forbidden(const char *what, int given, const char *path, const char *forbidden, struct err *err)
 {
 	_cleanup_fd_ int fd = -1;
-	struct place ws, other;
+	_cleanup_fd_ int given_holder = -1;
+	_cleanup_fd_ int holder = -1;
+	struct place here, there;
 	bool exists, yes = false;
-	struct stat st;
 	int r = open_nearest(forbidden, &exists, &fd, err);
 
+	if (r >= 0)
+		r = open_holder(given, path, &given_holder, err);
+	if (r >= 0)
+		r = open_holder(fd, forbidden, &holder, err);
 	if (r < 0)
 		return r;
-	if (!locate(workspace, &ws) || !locate(fd, &other) || fstat(fd, &st) < 0)
+	if (!locate(given, &here) || !locate(fd, &there))
 		return err_errno(err, E_IO, errno, "%s", forbidden);
 	if (exists)
-		r = lies_in(workspace, other, &yes, err);
+		r = lies_in(given_holder, there, &yes, err);
+	if (r >= 0 && (yes || (exists && same(here, there))))
+		return err_set(err, E_USAGE, "%s %s: lies in %s; " ADVICE, what, path, forbidden);
+	if (r >= 0)
+		r = lies_in(holder, here, &yes, err);
 	if (r >= 0 && yes)
-		return err_set(err, E_USAGE, "workspace %s: lies in %s; " ADVICE, path, forbidden);
-	/* A file is in the folder that holds it, which open_nearest gives when asked for the parent. */
-	if (r >= 0 && S_ISDIR(st.st_mode))
-		r = lies_in(fd, ws, &yes, err);
-	if (r >= 0 && yes)
-		return err_set(err, E_USAGE, "workspace %s: contains %s, which is not the agent's; " ADVICE, path, forbidden);
+		return err_set(err, E_USAGE, "%s %s: contains %s, which is not the agent's; " ADVICE, what, path,
+			       forbidden);
+	return r;
+}
+
+static int check_all(const char *what, int fd, const char *path, const char *const *forbidden, struct err *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < ARRAY_LEN(never); i++)
+		r = check_forbidden(what, fd, path, never[i], err);
+	for (size_t i = 0; r >= 0 && forbidden && forbidden[i]; i++)
+		r = check_forbidden(what, fd, path, forbidden[i], err);
 	return r;
 }
 
@@ -154,11 +197,15 @@ int cell_check_workspace(const char *workspace, const char *const *forbidden, st
 	_cleanup_fd_ int fd = -1;
 	int r = cell_open_workspace(workspace, &fd, err);
 
-	for (size_t i = 0; r >= 0 && i < ARRAY_LEN(never); i++)
-		r = check_forbidden(fd, workspace, never[i], err);
-	for (size_t i = 0; r >= 0 && forbidden && forbidden[i]; i++)
-		r = check_forbidden(fd, workspace, forbidden[i], err);
-	return r;
+	return r < 0 ? r : check_all("workspace", fd, workspace, forbidden, err);
+}
+
+int cell_check_path(const char *path, const char *const *forbidden, struct err *err)
+{
+	_cleanup_fd_ int fd = -1;
+	int r = open_given("path", path, O_PATH, &fd, err);
+
+	return r < 0 ? r : check_all("path", fd, path, forbidden, err);
 }
 
 /* ---- --ro and --rw */
@@ -182,9 +229,11 @@ static int check_path(const char *path, bool writable, const char *workspace, st
 		if (below(path, ours[i]))
 			return err_set(err, E_USAGE, "%s: a cell has its own %s", path, ours[i]);
 	if (below(workspace, path) && (writable || strcmp(workspace, path) == 0))
-		return err_set(err, E_USAGE, "%s: holds the workspace, which is staged; name a folder beside or inside it", path);
+		return err_set(err, E_USAGE,
+			       "%s: holds the workspace, which is staged; name a folder beside or inside it", path);
 	if (path_has_git(path + 1) && (writable || below(path, workspace)))
-		return err_set(err, E_USAGE, "%s: a .git of the host never enters a cell%s", path, writable ? " for writing" : "");
+		return err_set(err, E_USAGE, "%s: a .git of the host never enters a cell%s", path,
+			       writable ? " for writing" : "");
 	return 0;
 }
 

@@ -137,8 +137,8 @@ void cell_end(struct cell **cell)
 		return;
 	*cell = NULL;
 	if (c->pid) {
-		/* PID 1 of its namespace: the kernel ends every other process before init counts as gone, and the mounts
-		 * go with the last of them. */
+		/* PID 1 of its namespace: the kernel ends every other process before init counts as gone, and the
+		 * mounts go with the last of them. */
 		pidfd_send_signal(c->pidfd, SIGKILL, NULL, 0);
 		reap(c);
 	}

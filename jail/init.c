@@ -76,8 +76,9 @@ static _Noreturn void fail(const struct init *in, enum jail_layer layer, const s
 {
 	_cleanup_buf_ struct buf b = BUF_INIT(SETUP_ANSWER_MAX);
 	_cleanup_buf_ struct buf report = BUF_INIT(SETUP_ANSWER_MAX / 2);
-	/* Errors of the moment during the build are the machine's refusal; a full disk or a wrong path are not. */
-	int code = err->code == E_IO ? E_MACHINE : err->code;
+	/* Errors of the moment during the build are the machine's refusal; a full disk (which only the staged layer can
+	 * meet, elsewhere ENOSPC is some other quota) or a wrong path are not. */
+	int code = err->code == E_IO || (err->code == E_FULL && layer != JAIL_OVERLAY) ? E_MACHINE : err->code;
 
 	wire_add_u32(&b, code == E_MACHINE ? layer : JAIL_NO_LAYER);
 	wire_add_u32(&b, (uint32_t)-code);
@@ -99,8 +100,8 @@ static int write_map(const char *path, const char *text, struct err *err)
 	return 0;
 }
 
-/* Started by an ordinary user: `ids` is the one id that maps to itself.  Done before anything else, since the files below
- * /proc/self belong to root once this process is not dumpable. */
+/* Started by an ordinary user: `ids` is the one id that maps to itself.  Done before anything else, since the files
+ * below /proc/self belong to root once this process is not dumpable. */
 static int map_self(const char *uid, const char *gid, struct err *err)
 {
 	char text[64];
@@ -131,7 +132,8 @@ static int check_identity(const struct init *in, struct err *err)
 	uid_t r, e, s;
 
 	if (getresuid(&r, &e, &s) < 0 || r != in->setup.uid || e != r || s != r || r == 0)
-		return err_set(err, E_MACHINE, "this process has uid %u, wanted %u", (unsigned)r, (unsigned)in->setup.uid);
+		return err_set(err, E_MACHINE, "this process has uid %u, wanted %u", (unsigned)r,
+			       (unsigned)in->setup.uid);
 	return 0;
 }
 
@@ -173,7 +175,8 @@ static int receive(struct init *in, uint32_t type, struct frame *ret, struct err
 			return 0;
 
 		size_t n = 0;
-		int r = frame_fill_fds(&in->in, in->pending + in->npending, ARRAY_LEN(in->pending) - in->npending, &n, err);
+		int r = frame_fill_fds(&in->in, in->pending + in->npending, ARRAY_LEN(in->pending) - in->npending, &n,
+				       err);
 		if (r < 0)
 			return r;
 		in->npending += n;
@@ -258,7 +261,9 @@ static pid_t start_main(struct init *in)
 	init_baseline(in, &state, evidence);
 	if (env) {
 		const struct run r = {
-			.argv = in->setup.argv.n ? (const char *const *)in->setup.argv.item : NULL, .cwd = in->cwd, .env = env,
+			.argv = in->setup.argv.n ? (const char *const *)in->setup.argv.item : NULL,
+			.cwd = in->cwd,
+			.env = env,
 		};
 
 		environ = env; /* execvpe looks for PATH there */

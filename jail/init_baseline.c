@@ -12,9 +12,9 @@
 #define GIT "/usr/bin/git"
 #define STEP_MS 120000
 
-#define GIT_SAFE                                                                                                     \
-	GIT, "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "core.fsync=none", "-c", "gc.auto=0", \
-		"-c", "commit.gpgSign=false"
+#define GIT_SAFE                                                                                            \
+	GIT, "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "core.fsync=none", "-c", \
+		"gc.auto=0", "-c", "commit.gpgSign=false"
 
 static const char *const steps[][20] = {
 	{ GIT_SAFE, "add", "-A", NULL },

@@ -1,6 +1,7 @@
 /*
  * init_internal: what the steps of init share.  Each step is a function of the table in init.c; it fills `err` with
- * "WHAT: WHY", and the table knows the layer.  After the lock only init_run, init_baseline, init_freeze and the loop run.
+ * "WHAT: WHY", and the table knows the layer.  After the lock only init_run, init_baseline, init_freeze and the loop
+ * run.
  */
 #ifndef WARDER_JAIL_INIT_INTERNAL_H
 #define WARDER_JAIL_INIT_INTERNAL_H
@@ -38,7 +39,8 @@ int init_root_begin(struct init *in, struct err *err) WARN_UNUSED;
 int init_root_fill(struct init *in, struct err *err) WARN_UNUSED;
 int init_devices(struct init *in, struct err *err) WARN_UNUSED;
 int init_proc(struct init *in, struct err *err) WARN_UNUSED;
-int init_paths_outside(struct init *in, struct err *err) WARN_UNUSED; /* setup.ro and rw that are not in the workspace */
+int init_paths_outside(struct init *in,
+		       struct err *err) WARN_UNUSED; /* setup.ro and rw that are not in the workspace */
 int init_overlay(struct init *in, struct err *err) WARN_UNUSED;
 int init_overlay_probe(struct init *in, struct err *err) WARN_UNUSED;
 int init_paths_inside(struct init *in, struct err *err) WARN_UNUSED;

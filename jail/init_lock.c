@@ -74,7 +74,8 @@ int init_limits(struct init *in, struct err *err)
 		if (r < 0)
 			return r;
 	}
-	init_found(in, JAIL_LIMITS, LAYER_PARTIAL, "processes, files, open files, CPU time by rlimit; memory of the cell not bounded");
+	init_found(in, JAIL_LIMITS, LAYER_PARTIAL,
+		   "processes, files, open files, CPU time by rlimit; memory of the cell not bounded");
 	return 0;
 }
 
@@ -152,10 +153,10 @@ static void show_probe(struct init *in, const struct lock_probe *p)
 	struct setup_finding *f = &in->report.finding[layer];
 	size_t len = strlen(f->evidence);
 	char more[100];
-	int n = snprintf(more, sizeof(more), "%s%s -> %s%s", len ? "; " : "", p->what, p->got ? strerrorname_np(p->got) : "ok",
-			 as_wanted ? "" : " (not as it should be)");
+	int n = snprintf(more, sizeof(more), "%s%s -> %s%s", len ? "; " : "", p->what,
+			 p->got ? strerrorname_np(p->got) : "ok", as_wanted ? "" : " (not as it should be)");
 	if (n > 0 && len + (size_t)n < sizeof(f->evidence))
-		strcpy(f->evidence + len, more);
+		memcpy(f->evidence + len, more, (size_t)n + 1);
 }
 
 int init_prove(struct init *in, struct err *err)

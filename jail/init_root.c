@@ -39,7 +39,7 @@ static const struct {
 	{ FOLDER, "run", NULL },
 	{ FOLDER, "tmp", NULL },
 	{ FOLDER, "var", NULL },
-	{ FOLDER, LOCK_CANARY + 1, NULL },
+	{ FOLDER, &LOCK_CANARY[1], NULL },
 	{ FOLDER, "var/empty", NULL },
 	{ LINK, "var/tmp", "/tmp" },
 	{ LINK, "var/run", "/run" },
@@ -143,7 +143,8 @@ static int bind_host(int root, const char *host, struct err *err)
 	_cleanup_fd_ int source = open(host, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
 	if (source < 0)
-		return errno == ENOENT || errno == ENOTDIR || errno == EACCES ? 0 : err_errno(err, E_IO, errno, "%s", host);
+		return errno == ENOENT || errno == ENOTDIR || errno == EACCES ? 0
+									      : err_errno(err, E_IO, errno, "%s", host);
 	return mount_bind(root, source, true, host, MOUNT_READ_ONLY, err);
 }
 
@@ -197,7 +198,7 @@ static const struct {
 	{ "tmp", LIMIT_TMP_TMPFS, MS_NOSUID | MS_NODEV },
 	{ "home/agent", LIMIT_HOME_TMPFS, MS_NOSUID | MS_NODEV },
 	{ "dev/shm", LIMIT_SHM_TMPFS, MS_NOSUID | MS_NODEV },
-	{ LOCK_CANARY + 1, "size=4k,nr_inodes=4,mode=0777", MS_NOSUID | MS_NODEV | MS_NOEXEC },
+	{ &LOCK_CANARY[1], "size=4k,nr_inodes=4,mode=0777", MS_NOSUID | MS_NODEV | MS_NOEXEC },
 };
 
 /* A detached tmpfs, so that no folder of the host is needed to mount it on. */

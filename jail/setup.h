@@ -1,5 +1,6 @@
 /*
- * setup: the messages between the parent and init of a cell, and their order.  It encodes and checks them; it acts on none.
+ * setup: the messages between the parent and init of a cell, and their order.  It encodes and checks them; it acts on
+ * none.
  *
  *   parent                             init
  *   SETUP (and mounts as descriptors) ->

@@ -1,5 +1,6 @@
 #include "core/base/clock.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -41,7 +42,7 @@ char *clock_format(int64_t us, char ret[32])
 	}
 	if (!gmtime_r(&sec, &tm) || tm.tm_year < -1900 || tm.tm_year > 8099) {
 		/* A stored time may be any number; the form stays the same. */
-		strcpy(ret, us < 0 ? "0000-01-01T00:00:00.000000Z" : "9999-12-31T23:59:59.999999Z");
+		snprintf(ret, 32, "%s", us < 0 ? "0000-01-01T00:00:00.000000Z" : "9999-12-31T23:59:59.999999Z");
 		return ret;
 	}
 

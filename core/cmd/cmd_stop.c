@@ -27,7 +27,9 @@ static int wait_until_gone(struct session_arg *s, struct client_link *link, stru
 			return 0;
 		(void)poll(NULL, 0, GONE_POLL_MS);
 	}
-	return err_set(err, E_BUSY, "session %s: its keeper does not end; look at it with ps, or kill it and wake the session", s->id);
+	return err_set(err, E_BUSY,
+		       "session %s: its keeper does not end; look at it with ps, or kill it and wake the session",
+		       s->id);
 }
 
 static int run(const struct cmd_args *args, struct err *err)

@@ -129,8 +129,9 @@ int follow_keeper(struct follow *f, struct client_link *link, struct err *err)
 		}
 		if (fds[0].revents && frame_fill(&link->in, err) < 0) {
 			r = follow_print(f, err);
-			return r < 0 ? r : err_set(err, E_CLOSED, "session %s: its keeper is gone; warder wake %s goes on", f->session,
-						    f->session);
+			return r < 0 ? r
+				     : err_set(err, E_CLOSED, "session %s: its keeper is gone; warder wake %s goes on",
+					       f->session, f->session);
 		}
 	}
 }

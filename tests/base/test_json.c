@@ -189,7 +189,8 @@ static void test_catalogue(void)
 /* Every proper prefix of a text without final number is refused, and read in bounds. */
 static void test_cut_everywhere(void)
 {
-	static const char text[] = "{\"k\\u00e9\\ud83d\\ude00\":[1,-2.5e+3,true,false,null,\"\xf0\x9f\x98\x80\"],\"z\":{}}";
+	static const char text[] =
+		"{\"k\\u00e9\\ud83d\\ude00\":[1,-2.5e+3,true,false,null,\"\xf0\x9f\x98\x80\"],\"z\":{}}";
 	bool refused = true;
 	struct err err;
 

@@ -81,7 +81,8 @@ static void test_private(void)
 	fd_close(&fd);
 	for (mode_t bit = 1; bit <= 040; bit <<= 1) {
 		scratch_mode(&s, "a/b/c/d", 0700 | bit);
-		ok(path_open_private(path, &fd, &err) == E_DENIED && fd == -1, "mode %04o is refused", 0700 | (unsigned)bit);
+		ok(path_open_private(path, &fd, &err) == E_DENIED && fd == -1, "mode %04o is refused",
+		   0700 | (unsigned)bit);
 	}
 	ok(strstr(err.text, "chmod 700") != NULL, "and the remedy named");
 
