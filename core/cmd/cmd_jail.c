@@ -101,14 +101,20 @@ static int list_changes(const struct layer *layer, struct err *err)
 {
 	_cleanup_(manifest_free) struct manifest m = { 0 };
 	int r = layer_snapshot(layer, &m, err);
+	size_t n = 0;
 
 	for (size_t i = 0; r == 0 && i < m.n; i++) {
-		_cleanup_free_ char *path = safe_dup(m.change[i].path);
+		const struct change *c = &m.change[i];
+		_cleanup_free_ char *path = safe_dup(c->path);
 
-		fprintf(stderr, "%-8s %s\n", change_op_name(m.change[i].op), path ? path : "?");
+		/* The cell's own repository, which never leaves it. */
+		if (c->status == CHANGE_WITHHELD)
+			continue;
+		fprintf(stderr, "%-8s %s\n", change_op_name(c->op), path ? path : "?");
+		n++;
 	}
-	if (r == 0 && m.n)
-		fprintf(stderr, "%zu paths changed in the jail's own layer; dropped\n", m.n);
+	if (n)
+		fprintf(stderr, "%zu paths changed in the jail's own layer; dropped\n", n);
 	return r;
 }
 

@@ -7,6 +7,15 @@
 #include "core/changes/select.h"
 #include "core/keeper/impl.h"
 
+/* The cell's own .git is there from the first command on, and never crosses: alone it is no staged change. */
+static bool can_leave(const struct manifest *m)
+{
+	for (size_t i = 0; i < m->n; i++)
+		if (m->change[i].status != CHANGE_WITHHELD)
+			return true;
+	return false;
+}
+
 int stage_snapshot(struct keeper *k, struct manifest *ret, struct err *err)
 {
 	_cleanup_(manifest_free) struct manifest m = { 0 };
@@ -28,7 +37,7 @@ int stage_snapshot(struct keeper *k, struct manifest *ret, struct err *err)
 		return r;
 
 	digest_hex(m.digest, hex);
-	bool same = strcmp(hex, k->state.staged_manifest) == 0 || (!m.n && !k->state.staged_manifest[0]);
+	bool same = strcmp(hex, k->state.staged_manifest) == 0 || (!can_leave(&m) && !k->state.staged_manifest[0]);
 	if (!same && keeper_record(k, "changes.staged", "keeper", 0, staged_body(&m), LOG_BARRIER, NULL) < 0)
 		return err_set(err, k->why.code, "%s", k->why.text);
 	*ret = m;
