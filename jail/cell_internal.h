@@ -16,6 +16,7 @@ struct cell {
 	int control; /* our end of the socket */
 	struct frame_reader in;
 	int64_t birth_us;
+	int main_errno; /* of executing the main program */
 	int layer; /* copy of the layer's descriptor, -1: private */
 	struct cgroup cgroup;
 	bool exited; /* `wstatus` holds */
