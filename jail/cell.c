@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -22,8 +23,6 @@
 
 #define BUILD_MS 300000    /* the walk over a large tree on a slow disk */
 #define BASELINE_MS 300000 /* two steps of git, see init_baseline.c */
-#define ANSWER_MS 15000
-#define SETTLE_MS 30000 /* for a killed init: the kernel must end every process and drop the mounts */
 #define FILTER_LEN_MAX (64u << 10)
 
 static const char *const layer_folders[] = { "mask", "upper", "work" };
@@ -56,13 +55,16 @@ static void start_free(struct start *s)
 
 static int check_spec(const struct cell_spec *spec, struct err *err)
 {
-	/* The host's root must not be somebody in a cell: sysctls and more follow the host's uid, whatever the capabilities. */
+	/* The host's root must not be somebody in a cell: sysctls and more follow the host's uid, whatever the
+	 * capabilities. */
 	if (geteuid() == 0 && spec->idmap_base <= 0)
-		return err_set(err, E_MACHINE, "cell: started as root without a range of ids of its own; root is never mapped to root");
+		return err_set(err, E_MACHINE,
+			       "cell: started as root without a range of ids of its own; root is never mapped to root");
 	if (geteuid() != 0 && spec->idmap_base)
 		return err_set(err, E_INVALID, "cell: only root has a range of ids to give");
 	if (getegid() == 0 && geteuid() != 0)
-		return err_set(err, E_MACHINE, "cell: the group root would be mapped to itself; start as a group of your own");
+		return err_set(err, E_MACHINE,
+			       "cell: the group root would be mapped to itself; start as a group of your own");
 	if (spec->cwd && spec->cwd[0] != '/')
 		return err_set(err, E_USAGE, "folder %s: not an absolute path", spec->cwd);
 	for (int i = 0; i < 3; i++) {
@@ -202,7 +204,8 @@ static int take_failure(struct start *s, const struct frame *f, struct err *err)
 	size_t len;
 	const char *report = wire_bytes(&r, SETUP_ANSWER_MAX, &len);
 
-	if (!wire_end(&r) || layer > JAIL_NO_LAYER || code == 0 || setup_decode_report(report, len, &s->found, NULL) < 0)
+	if (!wire_end(&r) || layer > JAIL_NO_LAYER || code == 0 ||
+	    setup_decode_report(report, len, &s->found, NULL) < 0)
 		return err_set(err, E_PROTOCOL, "cell: init gave up with a malformed reason");
 	cell_report_fill(s->report, &s->found, &(struct cgroup){ 0 });
 	s->report->level = CELL_NONE;
@@ -217,7 +220,8 @@ static int await(struct cell *c, struct start *s, uint32_t type, int timeout_ms,
 	int r = frame_wait(&c->in, timeout_ms, ret, err);
 
 	if (r == E_CLOSED)
-		return err_set(err, E_MACHINE, "cell: init ended while it was being built; see the kernel's log (out of memory?)");
+		return err_set(err, E_MACHINE,
+			       "cell: init ended while it was being built; see the kernel's log (out of memory?)");
 	if (r < 0)
 		return err_prefix(err, "cell: init");
 	if (ret->type == SETUP_FAIL)
@@ -230,8 +234,11 @@ static int await(struct cell *c, struct start *s, uint32_t type, int timeout_ms,
 /* What the kernel says about init, not init itself. */
 static int check_locked(const struct cell *c, struct err *err)
 {
-	static const char *const wanted[] = { "\nNoNewPrivs:\t1\n", "\nSeccomp:\t2\n", "\nCapEff:\t0000000000000000\n",
-					      "\nCapPrm:\t0000000000000000\n", "\nCapBnd:\t0000000000000000\n",
+	static const char *const wanted[] = { "\nNoNewPrivs:\t1\n",
+					      "\nSeccomp:\t2\n",
+					      "\nCapEff:\t0000000000000000\n",
+					      "\nCapPrm:\t0000000000000000\n",
+					      "\nCapBnd:\t0000000000000000\n",
 					      "\nCapAmb:\t0000000000000000\n" };
 	_cleanup_buf_ struct buf status = BUF_INIT(16384);
 	char path[64];
@@ -258,8 +265,8 @@ static int check_level(const struct start *s, struct err *err)
 		return 0;
 	for (size_t i = 0; i < r->nlayers; i++)
 		if (r->layer[i].state != LAYER_OK && len < sizeof(missing))
-			len += (size_t)snprintf(missing + len, sizeof(missing) - len, "%s%s (%s)", len ? ", " : "", r->layer[i].name,
-						r->layer[i].remedy);
+			len += (size_t)snprintf(missing + len, sizeof(missing) - len, "%s%s (%s)", len ? ", " : "",
+						r->layer[i].name, r->layer[i].remedy);
 	return err_set(err, E_MACHINE, "jail level: this machine gives %s and %s is asked for: %s; or lower jail.floor",
 		       cell_level_name(r->level), cell_level_name(floor), missing);
 }
@@ -291,11 +298,12 @@ static void judge_limits(const struct cell *c, struct start *s)
 		return;
 	}
 	f->state = LAYER_PARTIAL;
-	snprintf(f->evidence, sizeof(f->evidence), "processes, files, CPU time by rlimit; memory of the cell is not bounded: %.70s",
-		 s->no_cgroup);
+	snprintf(f->evidence, sizeof(f->evidence),
+		 "processes, files, CPU time by rlimit; memory of the cell is not bounded: %.70s", s->no_cgroup);
 }
 
-/* What only root does, the control group and the filter: after the clone, so that it is done while init is being loaded. */
+/* What only root does, the control group and the filter: after the clone, so that it is done while init is being
+ * loaded. */
 static int complete_setup(struct cell *c, struct start *s, struct err *err)
 {
 	int64_t base = s->spec->idmap_base;
@@ -394,9 +402,14 @@ static int prepare(struct start *s, struct cell *c, struct err *err)
 	if (r < 0)
 		return r;
 	if (spec->layer_fd >= 0) {
-		c->layer = fcntl(spec->layer_fd, F_DUPFD_CLOEXEC, 0);
+		/* Opened anew, so that the lock is this cell's and not the caller's. */
+		c->layer = openat(spec->layer_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (c->layer < 0)
 			return err_errno(err, E_IO, errno, "layer folder");
+		if (flock(c->layer, LOCK_EX | LOCK_NB) < 0) {
+			fd_close(&c->layer); /* the other cell's folders are in it */
+			return err_set(err, E_BUSY, "layer folder: another cell works in it; end that one first");
+		}
 	}
 	c->birth_us = clock_now_us();
 	r = prepare_layer(s, err);
@@ -419,12 +432,17 @@ static int spawn(struct start *s, struct cell *c, int control, struct err *err)
 	return machine_lacks(r) ? cell_refuse(s->report, JAIL_USERNS, err->text, err) : r;
 }
 
-int cell_start_with(const struct cell_spec *spec, uint32_t flags, struct cell **ret, struct cell_report *report, struct err *err)
+int cell_start_with(const struct cell_spec *spec, uint32_t flags, struct cell **ret, struct cell_report *report,
+		    struct err *err)
 {
 	struct cell_report unwanted;
 	struct err here = { 0 };
 	_cleanup_(start_free) struct start s = {
-		.spec = spec, .report = report ? report : &unwanted, .filter = BUF_INIT(FILTER_LEN_MAX), .workspace = -1, .null = -1,
+		.spec = spec,
+		.report = report ? report : &unwanted,
+		.filter = BUF_INIT(FILTER_LEN_MAX),
+		.workspace = -1,
+		.null = -1,
 	};
 	_cleanup_cell_ struct cell *c = NULL;
 	_cleanup_fd_ int control = -1;

@@ -3,9 +3,9 @@
  * processes; it knows no log, no policy and no model, and nothing of ours ever enters a running cell.
  *
  * A cell is `warder-hand --init` as PID 1 of new user, mount, pid, net, ipc, uts and cgroup namespaces, which builds
- * the root from a list, locks itself (capabilities, no_new_privs, Landlock, seccomp), proves the lock by trying what must be
- * refused, reports, and only then starts one main program.  Every layer that could not be had is in the report; under
- * S2 cell_start fails with E_MACHINE and the layer's name and remedy, and leaves nothing behind.
+ * the root from a list, locks itself (capabilities, no_new_privs, Landlock, seccomp), proves the lock by trying what
+ * must be refused, reports, and only then starts one main program.  Every layer that could not be had is in the report;
+ * under S2 cell_start fails with E_MACHINE and the layer's name and remedy, and leaves nothing behind.
  */
 #ifndef WARDER_JAIL_CELL_H
 #define WARDER_JAIL_CELL_H
@@ -54,27 +54,29 @@ struct cell_spec {
 	const char *const *rw; /* the operator's own --rw: writable on the host */
 	const char *const *env; /* further NAME=VALUE of the main program, NULL-terminated or NULL */
 	struct cell_limits limits;
-	int stdio[3];           /* descriptors of the main program, not owned */
+	int stdio[3];            /* descriptors of the main program, not owned */
 	const char *const *argv; /* main program, found on the cell's PATH; NULL: the hand (warder-hand's MCP server) */
 	enum cell_level floor;
-	bool baseline; /* make the synthetic .git's first commit before the main program starts (only when the workspace has a .git) */
+	bool baseline; /* make the synthetic .git's first commit before the main program starts (only when the workspace
+			  has a .git) */
 };
 
 struct cell;
 
 /* Starts and waits until the main program runs.  `report` (may be NULL) is filled as far as it got, on failure too. */
-int cell_start(const struct cell_spec *spec, struct cell **ret, struct cell_report *report, struct err *err) WARN_UNUSED;
+int cell_start(const struct cell_spec *spec, struct cell **ret, struct cell_report *report,
+	       struct err *err) WARN_UNUSED;
 
-pid_t cell_pid(const struct cell *c);   /* init, in the host's numbering */
-int cell_pidfd(const struct cell *c);   /* readable when init is gone; owned by the cell */
+pid_t cell_pid(const struct cell *c);        /* init, in the host's numbering */
+int cell_pidfd(const struct cell *c);        /* readable when init is gone; owned by the cell */
 int64_t cell_birth_us(const struct cell *c); /* wall time before the lower layer was mounted */
 
 /* Stops (SIGSTOP) and continues every process of the cell but init. Returns when they are stopped. */
 int cell_freeze(struct cell *c, struct err *err) WARN_UNUSED;
 int cell_thaw(struct cell *c, struct err *err) WARN_UNUSED;
 
-/* Waits for the end of the main program and so of the cell: wait status as of waitpid(2); 127/126 exits of init when the program
- * was not found / not executable. */
+/* Waits for the end of the main program and so of the cell: wait status as of waitpid(2); 127/126 exits of init when
+ * the program was not found / not executable. */
 int cell_wait(struct cell *c, int *ret_wstatus, struct err *err) WARN_UNUSED;
 /* Passes a signal to the main program (SIGINT, SIGTERM of a `warder jail`). */
 int cell_signal(struct cell *c, int sig, struct err *err) WARN_UNUSED;
@@ -83,12 +85,13 @@ int cell_signal(struct cell *c, int sig, struct err *err) WARN_UNUSED;
 void cell_end(struct cell **c);
 #define _cleanup_cell_ _cleanup_(cell_end)
 
-/* As root: an id range of 65536 that no line of /etc/subuid, /etc/subgid, /etc/passwd or /etc/group touches and that no other session holds
- * (lock files in `run_fd`).  0 as an ordinary user.  *ret_lock_fd holds the range until closed; `want` != 0 asks for the same
- * range again (wake). */
+/* As root: an id range of 65536 that no line of /etc/subuid, /etc/subgid, /etc/passwd or /etc/group touches and that no
+ * other session holds (lock files in `run_fd`).  0 as an ordinary user.  *ret_lock_fd holds the range until closed;
+ * `want` != 0 asks for the same range again (wake). */
 int cell_idmap_pick(int run_fd, int64_t want, int64_t *ret_base, int *ret_lock_fd, struct err *err) WARN_UNUSED;
 
-/* Refuses workspaces that contain or lie in one of `forbidden` (NULL-terminated; device and inode compared), in /proc, /sys, /run, /dev, or are "/" . */
+/* Refuses workspaces that contain or lie in one of `forbidden` (NULL-terminated; device and inode compared), in /proc,
+ * /sys, /run, /dev, or are "/" . */
 int cell_check_workspace(const char *workspace, const char *const *forbidden, struct err *err) WARN_UNUSED;
 /* The same for a path of --ro or --rw, which may be a file as well. */
 int cell_check_path(const char *path, const char *const *forbidden, struct err *err) WARN_UNUSED;

@@ -22,9 +22,9 @@ static const struct {
 	long magic;
 	const char *name;
 } kernel_fs[] = {
-	{ PROC_SUPER_MAGIC, "proc" },     { SYSFS_MAGIC, "sysfs" },           { CGROUP_SUPER_MAGIC, "cgroup" },
-	{ CGROUP2_SUPER_MAGIC, "cgroup" }, { DEBUGFS_MAGIC, "debugfs" },       { TRACEFS_MAGIC, "tracefs" },
-	{ SECURITYFS_MAGIC, "securityfs" }, { DEVPTS_SUPER_MAGIC, "devpts" },  { NSFS_MAGIC, "nsfs" },
+	{ PROC_SUPER_MAGIC, "proc" },       { SYSFS_MAGIC, "sysfs" },         { CGROUP_SUPER_MAGIC, "cgroup" },
+	{ CGROUP2_SUPER_MAGIC, "cgroup" },  { DEBUGFS_MAGIC, "debugfs" },     { TRACEFS_MAGIC, "tracefs" },
+	{ SECURITYFS_MAGIC, "securityfs" }, { DEVPTS_SUPER_MAGIC, "devpts" }, { NSFS_MAGIC, "nsfs" },
 };
 
 static const char *const never[] = { "/proc", "/sys", "/run", "/dev" };
@@ -63,14 +63,16 @@ static int open_given(const char *what, const char *path, int flags, int *ret_fd
 	if (fd < 0 && errno == ELOOP)
 		return err_set(err, E_USAGE, "%s %s: goes through a symbolic link; give the real path", what, path);
 	if (fd < 0)
-		return err_errno(err, errno == ENOENT || errno == ENOTDIR ? E_NOTFOUND : E_USAGE, errno, "%s %s", what, path);
+		return err_errno(err, errno == ENOENT || errno == ENOTDIR ? E_NOTFOUND : E_USAGE, errno, "%s %s", what,
+				 path);
 
 	struct statfs fs;
 	if (fstatfs(fd, &fs) < 0)
 		return err_errno(err, E_IO, errno, "%s %s", what, path);
 	for (size_t i = 0; i < ARRAY_LEN(kernel_fs); i++)
 		if ((long)fs.f_type == kernel_fs[i].magic)
-			return err_set(err, E_USAGE, "%s %s: is on %s, the kernel's own; " ADVICE, what, path, kernel_fs[i].name);
+			return err_set(err, E_USAGE, "%s %s: is on %s, the kernel's own; " ADVICE, what, path,
+				       kernel_fs[i].name);
 	*ret_fd = steal_fd(&fd);
 	return 0;
 }
@@ -115,7 +117,7 @@ static int open_nearest(const char *path, bool *ret_exists, int *ret_fd, struct 
 
 	if (path[0] != '/' || strlen(path) >= sizeof(copy))
 		return err_set(err, E_USAGE, "%s: not an absolute path", path);
-	strcpy(copy, path);
+	snprintf(copy, sizeof(copy), "%s", path);
 	*ret_exists = true;
 	for (;;) {
 		int fd = open(copy[0] ? copy : "/", O_PATH | O_CLOEXEC);
@@ -174,7 +176,8 @@ static int check_forbidden(const char *what, int given, const char *path, const 
 	if (r >= 0)
 		r = lies_in(holder, here, &yes, err);
 	if (r >= 0 && yes)
-		return err_set(err, E_USAGE, "%s %s: contains %s, which is not the agent's; " ADVICE, what, path, forbidden);
+		return err_set(err, E_USAGE, "%s %s: contains %s, which is not the agent's; " ADVICE, what, path,
+			       forbidden);
 	return r;
 }
 
@@ -214,6 +217,18 @@ static bool below(const char *path, const char *folder)
 	return strncmp(path, folder, len) == 0 && (path[len] == '/' || path[len] == '\0');
 }
 
+/* Its .git would be writable. */
+static int check_no_repository(const char *path, struct err *err)
+{
+	_cleanup_fd_ int fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+
+	/* What is missing, or no folder, is told when it is mounted. */
+	if (fd >= 0 && faccessat(fd, ".git", F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		return err_set(err, E_USAGE, "%s: is a repository, whose .git would be writable; name a folder in it",
+			       path);
+	return 0;
+}
+
 static int check_path(const char *path, bool writable, const char *workspace, struct err *err)
 {
 	/* Would hide what the cell is made of. */
@@ -226,10 +241,12 @@ static int check_path(const char *path, bool writable, const char *workspace, st
 		if (below(path, ours[i]))
 			return err_set(err, E_USAGE, "%s: a cell has its own %s", path, ours[i]);
 	if (below(workspace, path) && (writable || strcmp(workspace, path) == 0))
-		return err_set(err, E_USAGE, "%s: holds the workspace, which is staged; name a folder beside or inside it", path);
+		return err_set(err, E_USAGE,
+			       "%s: holds the workspace, which is staged; name a folder beside or inside it", path);
 	if (path_has_git(path + 1) && (writable || below(path, workspace)))
-		return err_set(err, E_USAGE, "%s: a .git of the host never enters a cell%s", path, writable ? " for writing" : "");
-	return 0;
+		return err_set(err, E_USAGE, "%s: a .git of the host never enters a cell%s", path,
+			       writable ? " for writing" : "");
+	return writable ? check_no_repository(path, err) : 0;
 }
 
 int cell_check_paths(const struct cell_spec *spec, struct err *err)

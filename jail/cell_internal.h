@@ -11,7 +11,7 @@
 #include "jail/setup.h"
 
 struct cell {
-	pid_t pid;   /* of init; 0 when it has been reaped */
+	pid_t pid; /* of init; 0 when it has been reaped */
 	int pidfd;
 	int control; /* our end of the socket */
 	struct frame_reader in;
@@ -23,16 +23,18 @@ struct cell {
 };
 
 /* cell_start with further flags of setup.h. */
-int cell_start_with(const struct cell_spec *spec, uint32_t flags, struct cell **ret, struct cell_report *report, struct err *err)
-	WARN_UNUSED;
+int cell_start_with(const struct cell_spec *spec, uint32_t flags, struct cell **ret, struct cell_report *report,
+		    struct err *err) WARN_UNUSED;
 
 /* ---- cell_spawn.c */
 
 /* The hand's program as a sealed memfd, made once a process; not owned by the caller. */
 int cell_hand(int *ret_fd, struct err *err) WARN_UNUSED;
 
-/* clone() with the seven namespaces and `warder-hand --init` in them, stopped at its first message.  `control`: init's end. */
-int cell_spawn(struct cell *c, int hand, int control, const int stdio[3], bool map_by_parent, struct err *err) WARN_UNUSED;
+/* clone() with the seven namespaces and `warder-hand --init` in them, stopped at its first message.  `control`: init's
+ * end. */
+int cell_spawn(struct cell *c, int hand, int control, const int stdio[3], bool map_by_parent,
+	       struct err *err) WARN_UNUSED;
 
 /* ---- cell_mounts.c: what a parent that is root makes for init */
 
@@ -41,7 +43,8 @@ struct cell_mounts {
 	int *extra; /* of ro and then rw */
 	size_t nextra;
 };
-int cell_mounts_make(const struct cell_spec *spec, int workspace, int layer, struct cell_mounts *ret, struct err *err) WARN_UNUSED;
+int cell_mounts_make(const struct cell_spec *spec, int workspace, int layer, struct cell_mounts *ret,
+		     struct err *err) WARN_UNUSED;
 void cell_mounts_close(struct cell_mounts *m);
 
 /* ---- cell_check.c */

@@ -1,5 +1,5 @@
-/* As root the workspace and the operator's further paths reach init as id-mapped mounts, since only the host's root may make
- * those; and the layer, because init cannot walk through folders that are root's alone. */
+/* As root the workspace and the operator's further paths reach init as id-mapped mounts, since only the host's root may
+ * make those; and the layer, because init cannot walk through folders that are root's alone. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>

@@ -65,7 +65,11 @@ static int try(struct cell_report *report, struct err *err)
 		return r;
 
 	struct cell_spec spec = {
-		.workspace = s.workspace, .layer_fd = s.layer, .idmap_base = s.base, .stdio = { -1, -1, -1 }, .argv = argv,
+		.workspace = s.workspace,
+		.layer_fd = s.layer,
+		.idmap_base = s.base,
+		.stdio = { -1, -1, -1 },
+		.argv = argv,
 		.floor = CELL_S2,
 	};
 	r = cell_start_with(&spec, SETUP_PROBE, &c, report, err);

@@ -36,7 +36,7 @@ void cell_report_init(struct cell_report *r)
 {
 	r->level = CELL_NONE;
 	r->nlayers = 0;
-	strcpy(r->evidence_json, "{}");
+	snprintf(r->evidence_json, sizeof(r->evidence_json), "{}");
 }
 
 /* Text of a cell becomes one printable line; the display gate does the rest. */
@@ -109,7 +109,8 @@ static void add_limits(struct buf *b, const struct cell *c, const struct cell_li
 		 (unsigned long long)or_default(l->file_bytes, LIMIT_FILE_BYTES),
 		 (unsigned long long)or_default(l->cpu_seconds, LIMIT_CPU_SECONDS));
 	if (c->cgroup.memory)
-		buf_addf(b, ",\"memory_bytes\":%llu", (unsigned long long)or_default(l->memory_bytes, LIMIT_MEMORY_BYTES));
+		buf_addf(b, ",\"memory_bytes\":%llu",
+			 (unsigned long long)or_default(l->memory_bytes, LIMIT_MEMORY_BYTES));
 	buf_adds(b, "},");
 	if (c->cgroup.path[CGROUP_MEMORY][0])
 		add_string(b, "cgroup", c->cgroup.path[CGROUP_MEMORY]);

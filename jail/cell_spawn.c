@@ -18,7 +18,7 @@
 
 #define HAND_MAX (64 << 20) /* bytes */
 #define STACK_LEN 65536
-#define NAMESPACES                                                                                           \
+#define NAMESPACES \
 	(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP)
 
 #ifndef MFD_EXEC
@@ -38,15 +38,16 @@ static int open_hand(struct err *err)
 		path[len] = '\0';
 		char *slash = strrchr(path, '/');
 		if (slash) {
-			strcpy(slash + 1, "warder-hand");
+			memcpy(slash + 1, "warder-hand", sizeof("warder-hand")); /* there is room: see readlink */
 			fd = open(path, O_RDONLY | O_CLOEXEC);
 		}
 	}
 	if (fd < 0)
 		fd = open(LIBEXECDIR "/warder-hand", O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return err_set(err, E_MACHINE, "warder-hand: neither beside this program nor in %s: %s; install warder again", LIBEXECDIR,
-			       strerror(errno));
+		return err_set(err, E_MACHINE,
+			       "warder-hand: neither beside this program nor in %s: %s; install warder again",
+			       LIBEXECDIR, strerror(errno));
 	return fd;
 }
 
@@ -99,11 +100,11 @@ struct start {
 	int errnum;
 };
 
-/* What init needs until the root stands and the lock is closed; the kernel gives a new user namespace all of them, and an exec by another
- * id than its root would lose them but for the ambient set. */
+/* What init needs until the root stands and the lock is closed; the kernel gives a new user namespace all of them, and
+ * an exec by another id than its root would lose them but for the ambient set. */
 static const int kept_caps[] = {
-	CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER, CAP_FSETID, CAP_SETGID, CAP_SETUID, CAP_SETPCAP,
-	CAP_NET_ADMIN, CAP_SYS_CHROOT, CAP_SYS_ADMIN, CAP_SYS_RESOURCE, CAP_MKNOD, CAP_SETFCAP,
+	CAP_CHOWN,   CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER,    CAP_FSETID,       CAP_SETGID, CAP_SETUID,
+	CAP_SETPCAP, CAP_NET_ADMIN,    CAP_SYS_CHROOT,      CAP_SYS_ADMIN, CAP_SYS_RESOURCE, CAP_MKNOD,  CAP_SETFCAP,
 };
 
 static bool keep_caps(void)
@@ -186,7 +187,8 @@ int cell_spawn(struct cell *c, int hand, int control, const int stdio[3], bool m
 	/* No handler of ours may run in the child; init starts with everything blocked. */
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, &old);
-	pid_t pid = clone(become_init, stack + STACK_LEN, CLONE_VM | CLONE_VFORK | CLONE_PIDFD | NAMESPACES | SIGCHLD, &s, &pidfd);
+	pid_t pid = clone(become_init, stack + STACK_LEN, CLONE_VM | CLONE_VFORK | CLONE_PIDFD | NAMESPACES | SIGCHLD,
+			  &s, &pidfd);
 	int why = errno;
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	munmap(stack, STACK_LEN);

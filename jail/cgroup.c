@@ -83,10 +83,11 @@ static bool mount_point(const char *controller, char ret_point[PATH_MAX], char r
 		if (!rest || sscanf(rest, " - %63s %*s %1023s", type, options) != 2 ||
 		    sscanf(line, "%*s %*s %*s %4095s %4095s", root, point) != 2)
 			continue;
-		if (controller ? strcmp(type, "cgroup") != 0 || !lists(options, controller, ",") : strcmp(type, "cgroup2") != 0)
+		if (controller ? strcmp(type, "cgroup") != 0 || !lists(options, controller, ",")
+			       : strcmp(type, "cgroup2") != 0)
 			continue;
-		strcpy(ret_point, point);
-		strcpy(ret_root, root);
+		memcpy(ret_point, point, sizeof(point));
+		memcpy(ret_root, root, sizeof(root));
 		return true;
 	}
 	return false;

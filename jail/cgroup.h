@@ -1,5 +1,5 @@
 /*
- * cgroup: one control group a cell, with bounds on memory and processes, where this process may make one (v1 or v2).  It
+ * cgroup: one control group a cell, with bounds on memory and processes, where this process may make one (v1 or v2). It
  * bounds; it moves only the cell's init, before that has started anything.
  */
 #ifndef WARDER_JAIL_CGROUP_H

@@ -1,7 +1,7 @@
 /*
  * idmap: the ids of a cell that root started.  The cell's 65536 ids are a range of the host that nobody uses; its
- * agent (id 1000 in the cell) stands for the owner of the workspace.  It never maps the host's root to an id of a cell's
- * root, and it keeps no file system of the host writable by one.
+ * agent (id 1000 in the cell) stands for the owner of the workspace.  It never maps the host's root to an id of a
+ * cell's root, and it keeps no file system of the host writable by one.
  *
  * Three numberings of one file's owner, for a cell with `base` and a workspace whose owner on disk is `owner`:
  *

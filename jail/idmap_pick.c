@@ -73,8 +73,9 @@ static bool touched(const struct buf *text, int id_at, int count_at, int64_t bas
 
 static bool is_free(const struct ranges *r, int64_t base)
 {
-	return !touched(&r->subuid, 1, 2, base) && !touched(&r->subgid, 1, 2, base) && !touched(&r->passwd, 2, -1, base) &&
-	       !touched(&r->passwd, 3, -1, base) && !touched(&r->group, 2, -1, base);
+	return !touched(&r->subuid, 1, 2, base) && !touched(&r->subgid, 1, 2, base) &&
+	       !touched(&r->passwd, 2, -1, base) && !touched(&r->passwd, 3, -1, base) &&
+	       !touched(&r->group, 2, -1, base);
 }
 
 /* One byte of the lock file a slot.  The lock belongs to the open file, so it lasts until the last copy is closed. */
@@ -96,7 +97,8 @@ static int pick(const struct ranges *r, int fd, int64_t want, int64_t *ret_base,
 			return err_set(err, E_INVALID, "id range %lld: not one of ours", (long long)want);
 		if (!is_free(r, want))
 			return err_set(err, E_MACHINE,
-				       "id range %lld: is given away in /etc/subuid, /etc/subgid, /etc/passwd or /etc/group now; "
+				       "id range %lld: is given away in /etc/subuid, /etc/subgid, /etc/passwd or "
+				       "/etc/group now; "
 				       "take it out there",
 				       (long long)want);
 		if (!lock_slot(fd, slot))
@@ -123,7 +125,10 @@ static int pick(const struct ranges *r, int fd, int64_t want, int64_t *ret_base,
 int cell_idmap_pick(int run_fd, int64_t want, int64_t *ret_base, int *ret_lock_fd, struct err *err)
 {
 	_cleanup_(ranges_free) struct ranges r = {
-		BUF_INIT(FILE_MAX), BUF_INIT(FILE_MAX), BUF_INIT(FILE_MAX), BUF_INIT(FILE_MAX),
+		BUF_INIT(FILE_MAX),
+		BUF_INIT(FILE_MAX),
+		BUF_INIT(FILE_MAX),
+		BUF_INIT(FILE_MAX),
 	};
 	int64_t base = 0;
 	int code;

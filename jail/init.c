@@ -26,22 +26,14 @@ static const struct {
 	int (*run)(struct init *in, struct err *err);
 	uint32_t only; /* with this flag of the setup */
 } steps[] = {
-	{ JAIL_NETWORK, init_network, 0 },
-	{ JAIL_MOUNTS, init_root_begin, 0 },
-	{ JAIL_MOUNTS, init_root_fill, 0 },
-	{ JAIL_MOUNTS, init_devices, 0 },
-	{ JAIL_PROC, init_proc, 0 },
-	{ JAIL_MOUNTS, init_paths_outside, 0 },
-	{ JAIL_OVERLAY, init_overlay, 0 },
-	{ JAIL_OVERLAY, init_overlay_probe, SETUP_PROBE },
-	{ JAIL_MOUNTS, init_paths_inside, 0 },
-	{ JAIL_MOUNTS, init_enter, 0 },
-	{ JAIL_MOUNTS, init_check_mounts, 0 },
-	{ JAIL_LIMITS, init_limits, 0 },
-	{ JAIL_KEYRING, init_keyring, 0 },
-	{ JAIL_CAPS, init_capabilities, 0 },
-	{ JAIL_LANDLOCK, init_landlock, 0 },
-	{ JAIL_SECCOMP, init_seccomp, 0 },
+	{ JAIL_NETWORK, init_network, 0 },     { JAIL_MOUNTS, init_root_begin, 0 },
+	{ JAIL_MOUNTS, init_root_fill, 0 },    { JAIL_MOUNTS, init_devices, 0 },
+	{ JAIL_PROC, init_proc, 0 },           { JAIL_MOUNTS, init_paths_outside, 0 },
+	{ JAIL_OVERLAY, init_overlay, 0 },     { JAIL_OVERLAY, init_overlay_probe, SETUP_PROBE },
+	{ JAIL_MOUNTS, init_paths_inside, 0 }, { JAIL_MOUNTS, init_enter, 0 },
+	{ JAIL_MOUNTS, init_check_mounts, 0 }, { JAIL_LIMITS, init_limits, 0 },
+	{ JAIL_KEYRING, init_keyring, 0 },     { JAIL_CAPS, init_capabilities, 0 },
+	{ JAIL_LANDLOCK, init_landlock, 0 },   { JAIL_SECCOMP, init_seccomp, 0 },
 	{ JAIL_SECCOMP, init_prove, 0 },
 };
 
@@ -100,8 +92,8 @@ static int write_map(const char *path, const char *text, struct err *err)
 	return 0;
 }
 
-/* Started by an ordinary user: `ids` is the one id that maps to itself.  Done before anything else, since the files below
- * /proc/self belong to root once this process is not dumpable. */
+/* Started by an ordinary user: `ids` is the one id that maps to itself.  Done before anything else, since the files
+ * below /proc/self belong to root once this process is not dumpable. */
 static int map_self(const char *uid, const char *gid, struct err *err)
 {
 	char text[64];
@@ -132,7 +124,8 @@ static int check_identity(const struct init *in, struct err *err)
 	uid_t r, e, s;
 
 	if (getresuid(&r, &e, &s) < 0 || r != in->setup.uid || e != r || s != r || r == 0)
-		return err_set(err, E_MACHINE, "this process has uid %u, wanted %u", (unsigned)r, (unsigned)in->setup.uid);
+		return err_set(err, E_MACHINE, "this process has uid %u, wanted %u", (unsigned)r,
+			       (unsigned)in->setup.uid);
 	return 0;
 }
 
@@ -174,7 +167,8 @@ static int receive(struct init *in, uint32_t type, struct frame *ret, struct err
 			return 0;
 
 		size_t n = 0;
-		int r = frame_fill_fds(&in->in, in->pending + in->npending, ARRAY_LEN(in->pending) - in->npending, &n, err);
+		int r = frame_fill_fds(&in->in, in->pending + in->npending, ARRAY_LEN(in->pending) - in->npending, &n,
+				       err);
 		if (r < 0)
 			return r;
 		in->npending += n;
@@ -210,6 +204,8 @@ static int receive_setup(struct init *in, bool with_mounts, struct err *err)
 		if (r >= 0)
 			r = take_fds(in, &in->extra[i], 1, err);
 	}
+	if (r >= 0 && in->npending)
+		return err_set(err, E_PROTOCOL, "set-up of the cell: %zu descriptors too many", in->npending);
 	return r;
 }
 
@@ -259,7 +255,9 @@ static pid_t start_main(struct init *in)
 	init_baseline(in, &state, evidence);
 	if (env) {
 		const struct run r = {
-			.argv = in->setup.argv.n ? (const char *const *)in->setup.argv.item : NULL, .cwd = in->cwd, .env = env,
+			.argv = in->setup.argv.n ? (const char *const *)in->setup.argv.item : NULL,
+			.cwd = in->cwd,
+			.env = env,
 		};
 
 		environ = env; /* execvpe looks for PATH there */

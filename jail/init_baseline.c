@@ -12,9 +12,9 @@
 #define GIT "/usr/bin/git"
 #define STEP_MS 120000
 
-#define GIT_SAFE                                                                                                     \
-	GIT, "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "core.fsync=none", "-c", "gc.auto=0", \
-		"-c", "commit.gpgSign=false"
+#define GIT_SAFE                                                                                            \
+	GIT, "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "core.fsync=none", "-c", \
+		"gc.auto=0", "-c", "commit.gpgSign=false"
 
 static const char *const steps[][20] = {
 	{ GIT_SAFE, "add", "-A", NULL },
@@ -22,8 +22,13 @@ static const char *const steps[][20] = {
 };
 
 static const char *const environment[] = {
-	"HOME=" INIT_HOME, "PATH=" INIT_PATH, "LANG=C.UTF-8", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null",
-	"GIT_TERMINAL_PROMPT=0", NULL,
+	"HOME=" INIT_HOME,
+	"PATH=" INIT_PATH,
+	"LANG=C.UTF-8",
+	"GIT_CONFIG_NOSYSTEM=1",
+	"GIT_CONFIG_GLOBAL=/dev/null",
+	"GIT_TERMINAL_PROMPT=0",
+	NULL,
 };
 
 static bool has(int git, const char *name)

@@ -33,7 +33,8 @@ int init_enter(struct init *in, struct err *err)
 
 	if (mount_setattr(in->root, "", AT_EMPTY_PATH, &read_only, sizeof(read_only)) < 0)
 		return err_errno(err, E_IO, errno, "making the root read-only");
-	/* The working folder is the new root: the old one ends up on top of it and is taken off (pivot_root(2), "NOTES"). */
+	/* The working folder is the new root: the old one ends up on top of it and is taken off (pivot_root(2),
+	 * "NOTES"). */
 	if (fchdir(in->root) < 0 || syscall(SYS_pivot_root, ".", ".") < 0)
 		return err_errno(err, E_IO, errno, "pivot_root");
 	if (umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
@@ -58,8 +59,8 @@ static bool below(const char *path, const char *folder)
 static bool may_write(const struct init *in, const char *path)
 {
 	static const char *const places[] = {
-		"/tmp", INIT_HOME, "/dev/shm", "/dev/pts", "/dev/null", "/dev/zero", "/dev/full", "/dev/random",
-		"/dev/urandom", "/dev/tty", LOCK_CANARY,
+		"/tmp",      "/var/tmp",  INIT_HOME,     "/dev/shm",     "/dev/pts", "/dev/null",
+		"/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", LOCK_CANARY,
 	};
 
 	if (strcmp(path, in->setup.workspace.path) == 0)

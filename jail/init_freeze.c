@@ -102,8 +102,8 @@ static void pause_ms(long ms)
 	nanosleep(&(struct timespec){ .tv_nsec = ms * 1000000 }, NULL);
 }
 
-/* A process may continue another one in the instant before it stops itself, so one look is not enough: two looks in a row must find
- * everybody stopped and nobody to have run between. */
+/* A process may continue another one in the instant before it stops itself, so one look is not enough: two looks in a
+ * row must find everybody stopped and nobody to have run between. */
 static bool settle(int proc, int64_t deadline, uint32_t *ret_n)
 {
 	struct look before = look_around(proc);
@@ -127,8 +127,8 @@ int init_freeze(const struct init *in, uint32_t *ret_n, struct err *err)
 {
 	int64_t deadline = clock_mono_ms() + FREEZE_MS;
 
-	/* A parent that waits in vfork for a child that was stopped before it could execute never stops itself; going on
-	 * for a moment lets the child get there. */
+	/* A parent that waits in vfork for a child that was stopped before it could execute never stops itself; going
+	 * on for a moment lets the child get there. */
 	for (;;) {
 		kill(-1, SIGSTOP);
 		if (settle(in->proc, clock_mono_ms() + ROUND_MS, ret_n))

@@ -1,6 +1,7 @@
 /*
  * init_internal: what the steps of init share.  Each step is a function of the table in init.c; it fills `err` with
- * "WHAT: WHY", and the table knows the layer.  After the lock only init_run, init_baseline, init_freeze and the loop run.
+ * "WHAT: WHY", and the table knows the layer.  After the lock only init_run, init_baseline, init_freeze and the loop
+ * run.
  */
 #ifndef WARDER_JAIL_INIT_INTERNAL_H
 #define WARDER_JAIL_INIT_INTERNAL_H
@@ -17,17 +18,17 @@
 #define INIT_PATH "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
 
 struct init {
-	struct frame_reader in; /* the control socket */
+	struct frame_reader in;         /* the control socket */
 	int pending[FRAME_FDS_MAX * 2]; /* descriptors received and not yet asked for */
 	size_t npending;
 	char *message; /* that `setup` points into */
 	struct setup setup;
 	struct setup_report report;
-	int made[SETUP_FDS];  /* mounts and folders that the parent made (as root) */
-	int *extra;           /* likewise, for setup.ro and then setup.rw */
-	int root;             /* top of the new root; the working folder until the root is entered */
-	int null, proc, cwd;  /* in the cell: /dev/null, /proc, the main program's folder */
-	bool has_git;         /* the real tree has a .git, so the cell has one of its own */
+	int made[SETUP_FDS]; /* mounts and folders that the parent made (as root) */
+	int *extra;          /* likewise, for setup.ro and then setup.rw */
+	int root;            /* top of the new root; the working folder until the root is entered */
+	int null, proc, cwd; /* in the cell: /dev/null, /proc, the main program's folder */
+	bool has_git;        /* the real tree has a .git, so the cell has one of its own */
 };
 
 /* Notes a layer's state; the worst one stays. */
@@ -38,7 +39,8 @@ int init_root_begin(struct init *in, struct err *err) WARN_UNUSED;
 int init_root_fill(struct init *in, struct err *err) WARN_UNUSED;
 int init_devices(struct init *in, struct err *err) WARN_UNUSED;
 int init_proc(struct init *in, struct err *err) WARN_UNUSED;
-int init_paths_outside(struct init *in, struct err *err) WARN_UNUSED; /* setup.ro and rw that are not in the workspace */
+int init_paths_outside(struct init *in,
+		       struct err *err) WARN_UNUSED; /* setup.ro and rw that are not in the workspace */
 int init_overlay(struct init *in, struct err *err) WARN_UNUSED;
 int init_overlay_probe(struct init *in, struct err *err) WARN_UNUSED;
 int init_paths_inside(struct init *in, struct err *err) WARN_UNUSED;

@@ -100,7 +100,7 @@ int init_capabilities(struct init *in, struct err *err)
 int init_landlock(struct init *in, struct err *err)
 {
 	static const struct lock_path fixed[] = {
-		{ "/", false, true },       { "/dev", true, false }, { "/dev/shm", true, true },
+		{ "/", false, true },      { "/dev", true, false }, { "/dev/shm", true, true },
 		{ INIT_HOME, true, true }, { "/tmp", true, true },
 	};
 	size_t n = ARRAY_LEN(fixed), rw = in->setup.rw.n;
@@ -125,8 +125,10 @@ int init_landlock(struct init *in, struct err *err)
 		init_found(in, JAIL_LANDLOCK, LAYER_OK, "ABI %d", abi);
 	else if (abi > 0)
 		init_found(in, JAIL_LANDLOCK, LAYER_PARTIAL, "ABI %d: no %sscopes", abi,
-			   abi < 2 ? "refer, truncate, device ioctls, " : abi < 3 ? "truncate, device ioctls, "
-							      : abi < 5 ? "device ioctls, " : "");
+			   abi < 2   ? "refer, truncate, device ioctls, "
+			   : abi < 3 ? "truncate, device ioctls, "
+			   : abi < 5 ? "device ioctls, "
+				     : "");
 	else
 		init_found(in, JAIL_LANDLOCK, LAYER_MISSING, "landlock_create_ruleset: not there");
 	return 0;
@@ -153,10 +155,10 @@ static void show_probe(struct init *in, const struct lock_probe *p)
 	struct setup_finding *f = &in->report.finding[layer];
 	size_t len = strlen(f->evidence);
 	char more[100];
-	int n = snprintf(more, sizeof(more), "%s%s -> %s%s", len ? "; " : "", p->what, p->got ? strerrorname_np(p->got) : "ok",
-			 as_wanted ? "" : " (not as it should be)");
+	int n = snprintf(more, sizeof(more), "%s%s -> %s%s", len ? "; " : "", p->what,
+			 p->got ? strerrorname_np(p->got) : "ok", as_wanted ? "" : " (not as it should be)");
 	if (n > 0 && len + (size_t)n < sizeof(f->evidence))
-		strcpy(f->evidence + len, more);
+		memcpy(f->evidence + len, more, (size_t)n + 1);
 }
 
 int init_prove(struct init *in, struct err *err)

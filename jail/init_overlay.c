@@ -42,7 +42,8 @@ static int open_folder(const struct setup_folder *want, int *ret_fd, struct err 
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_errno(err, E_IO, errno, "%s", want->path);
 	if (st.st_dev != want->dev || st.st_ino != want->ino)
-		return err_set(err, E_CONFLICT, "%s: was replaced by another folder meanwhile; start again", want->path);
+		return err_set(err, E_CONFLICT, "%s: was replaced by another folder meanwhile; start again",
+			       want->path);
 	*ret_fd = steal_fd(&fd);
 	return 0;
 }
@@ -151,7 +152,8 @@ static int build_mask(struct init *in, const struct folders *f, struct err *err)
 {
 	struct mask_result mask = { 0 };
 
-	/* Without user xattrs overlayfs mounts all the same, and then loses folders that were deleted and made again. */
+	/* Without user xattrs overlayfs mounts all the same, and then loses folders that were deleted and made again.
+	 */
 	if (fsetxattr(f->mask, "user.warder", "1", 1, 0) < 0)
 		return err_errno(err, E_MACHINE, errno, "user xattrs on the layer's file system");
 	int r = empty_folder(f->mask, err);
@@ -184,14 +186,16 @@ static int mount_overlay(struct init *in, const struct folders *f, struct err *e
 		return r;
 	/* By descriptor: no path of the workspace is parsed as an option, and nothing is looked up twice. */
 	snprintf(options, sizeof(options),
-		 "userxattr,lowerdir=/proc/self/fd/%d:/proc/self/fd/%d,upperdir=/proc/self/fd/%d,workdir=/proc/self/fd/%d",
+		 "userxattr,lowerdir=/proc/self/fd/%d:/proc/self/fd/%d,upperdir=/proc/self/fd/%d,workdir=/proc/self/fd/"
+		 "%d",
 		 f->mask, f->lower, f->upper, f->work);
 	snprintf(place, sizeof(place), "/proc/self/fd/%d", target);
 	if (mount("overlay", place, "overlay", MS_NOSUID | MS_NODEV, options) < 0)
 		return err_errno(err, E_MACHINE, errno, "mount(overlay, userxattr)");
 
 	/* The target's own descriptor still means what is below the mount. */
-	_cleanup_fd_ int top = openat(in->root, in->setup.workspace.path + 1, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	_cleanup_fd_ int top =
+		openat(in->root, in->setup.workspace.path + 1, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (top < 0 || fstatfs(top, &fs) < 0)
 		return err_errno(err, E_IO, errno, "%s", in->setup.workspace.path);
 	if (fs.f_type != OVERLAYFS_SUPER_MAGIC)
@@ -249,7 +253,8 @@ int init_overlay_probe(struct init *in, struct err *err)
 	if (r >= 0)
 		r = trial(mkdirat(ws, "folder", 0755) == 0, "mkdir of a removed folder", err);
 	if (r >= 0)
-		r = trial(faccessat(ws, "folder/inner", F_OK, 0) < 0 && errno == ENOENT, "a removed file shows again", err);
+		r = trial(faccessat(ws, "folder/inner", F_OK, 0) < 0 && errno == ENOENT, "a removed file shows again",
+			  err);
 	if (r >= 0)
 		r = trial(renameat(ws, "file", ws, "moved") == 0, "rename of a real file", err);
 	if (r >= 0)

@@ -13,9 +13,9 @@ static const struct {
 	const char *path;
 	bool folder;
 } covered[] = {
-	{ "kcore", false },       { "keys", false },        { "key-users", false },  { "kmsg", false },
-	{ "kallsyms", false },    { "timer_list", false },  { "sched_debug", false }, { "latency_stats", false },
-	{ "sysrq-trigger", false }, { "vmallocinfo", false }, { "acpi", true },        { "scsi", true },
+	{ "kcore", false },         { "keys", false },        { "key-users", false },   { "kmsg", false },
+	{ "kallsyms", false },      { "timer_list", false },  { "sched_debug", false }, { "latency_stats", false },
+	{ "sysrq-trigger", false }, { "vmallocinfo", false }, { "acpi", true },         { "scsi", true },
 	{ "asound", true },
 };
 
@@ -28,8 +28,8 @@ static int cover(int proc, int null, int empty, size_t i, struct err *err)
 	if (target < 0)
 		return 0;
 	int r = mount_clone(folder ? empty : null, false,
-			    MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC | (folder ? MOUNT_ATTR_NODEV : 0), &copy,
-			    err);
+			    MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC | (folder ? MOUNT_ATTR_NODEV : 0),
+			    &copy, err);
 	if (r >= 0)
 		r = mount_attach(copy, target, err);
 	return r < 0 ? err_prefix(err, "covering /proc/%s", covered[i].path) : 0;
@@ -71,6 +71,7 @@ int init_proc(struct init *in, struct err *err)
 	_cleanup_fd_ int probe = openat(proc, "sys/kernel/core_pattern", O_WRONLY | O_CLOEXEC);
 	if (probe >= 0)
 		return err_set(err, E_MACHINE, "/proc/sys/kernel/core_pattern can be opened for writing");
-	init_found(in, JAIL_PROC, LAYER_OK, "mount(proc) ok; open(core_pattern, O_WRONLY) -> %s", strerrorname_np(errno));
+	init_found(in, JAIL_PROC, LAYER_OK, "mount(proc) ok; open(core_pattern, O_WRONLY) -> %s",
+		   strerrorname_np(errno));
 	return 0;
 }

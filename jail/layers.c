@@ -12,9 +12,12 @@ static const struct jail_layer_info layers[JAIL_LAYERS] = {
 	[JAIL_MOUNTS] = { "mounts", "mount namespace",
 			  "needs Linux 5.12 and, on Ubuntu, kernel.apparmor_restrict_unprivileged_userns=0", false },
 	[JAIL_PROC] = { "proc", "own /proc",
-			"inside a container, let it mount /proc (podman, docker: --security-opt systempaths=unconfined)", false },
+			"inside a container, let it mount /proc (podman, docker: --security-opt "
+			"systempaths=unconfined)",
+			false },
 	[JAIL_OVERLAY] = { "overlay", "staged workspace",
-			   "needs overlayfs in user namespaces (Linux 5.11) and a layer folder on a local file system with "
+			   "needs overlayfs in user namespaces (Linux 5.11) and a layer folder on a local file system "
+			   "with "
 			   "user xattrs",
 			   false },
 	[JAIL_NETWORK] = { "network", "network namespace", "needs a kernel with CONFIG_NET_NS", false },
@@ -22,8 +25,8 @@ static const struct jail_layer_info layers[JAIL_LAYERS] = {
 	[JAIL_CAPS] = { "caps", "capabilities", "needs Linux 4.3", false },
 	[JAIL_LANDLOCK] = { "landlock", "Landlock", "needs Linux 6.12 with landlock in the boot option lsm=", false },
 	[JAIL_SECCOMP] = { "seccomp", "seccomp filter", "needs a kernel with CONFIG_SECCOMP_FILTER", false },
-	[JAIL_LIMITS] = { "limits", "resource limits", "memory is bounded only where warder may make control groups (as root)",
-			  false },
+	[JAIL_LIMITS] = { "limits", "resource limits",
+			  "memory is bounded only where warder may make control groups (as root)", false },
 	[JAIL_BASELINE] = { "baseline", "first commit of the cell's repository", "install git", true },
 };
 

@@ -4,10 +4,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/xattr.h>
 
 #include "core/base/path.h"
@@ -130,7 +131,7 @@ static int enter(struct walk *w, const char *name, struct err *err)
 	struct level *l = &w->level[++w->depth];
 	l->real = fd;
 	l->mask = -1;
-	strcpy(l->name, name); /* both NAME_MAX + 1 */
+	snprintf(l->name, sizeof(l->name), "%s", name);
 	int r = walk_folder(w, err);
 	leave_level(w);
 	return r;
@@ -202,15 +203,16 @@ static int add_file(int dir, const char *name, const char *text, size_t len, str
 
 /* The least that git takes for a repository.  Its object store and its index grow in the staged layer. */
 static const char *const git_folders[] = {
-	".git", ".git/info", ".git/objects", ".git/objects/info", ".git/objects/pack", ".git/refs", ".git/refs/heads",
-	".git/refs/tags",
+	".git",      ".git/info",       ".git/objects",   ".git/objects/info", ".git/objects/pack",
+	".git/refs", ".git/refs/heads", ".git/refs/tags",
 };
 static const struct {
 	const char *name, *text;
 } git_files[] = {
 	{ ".git/HEAD", "ref: refs/heads/main\n" },
-	{ ".git/config", "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n"
-			 "[user]\n\tname = agent\n\temail = agent@warder.invalid\n" },
+	{ ".git/config",
+	  "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n"
+	  "[user]\n\tname = agent\n\temail = agent@warder.invalid\n" },
 };
 
 static int add_repository(int lower, int mask, struct err *err)

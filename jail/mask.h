@@ -8,8 +8,8 @@
  * MASK_DEPTH_MAX is hidden as a whole.  Folders of the mask carry the mode and owner of the real ones, since
  * overlayfs shows those of the topmost layer.
  *
- * The mask is as of now: what appears in the real tree later is not hidden (a socket is dead all the same, since overlayfs
- * gives it another inode).
+ * The mask is as of now: what appears in the real tree later is not hidden (a socket is dead all the same, since
+ * overlayfs gives it another inode).
  */
 #ifndef WARDER_JAIL_MASK_H
 #define WARDER_JAIL_MASK_H

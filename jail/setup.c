@@ -50,7 +50,8 @@ static void take_list(struct wire_reader *r, size_t string_max, struct setup_lis
 {
 	size_t n = wire_u32(r);
 
-	/* A string is five bytes at least, so a count that the message cannot hold is refused before memory is taken. */
+	/* A string is five bytes at least, so a count that the message cannot hold is refused before memory is taken.
+	 */
 	if (n > LIST_MAX || n > r->left / 5) {
 		r->bad = true;
 		return;

@@ -1,6 +1,6 @@
 /*
- * wire: flat encoding of the messages between the parent and init of a cell: u32 and u64 in little-endian order, byte strings
- * as u32 length, bytes and a NUL.  It checks bounds; what a message means is setup.h's.
+ * wire: flat encoding of the messages between the parent and init of a cell: u32 and u64 in little-endian order, byte
+ * strings as u32 length, bytes and a NUL.  It checks bounds; what a message means is setup.h's.
  *
  * A reader that met something wrong stays `bad` and gives zeros and empty strings from then on, so that a
  * sequence of reads is checked once, at its end.

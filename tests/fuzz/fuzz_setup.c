@@ -32,7 +32,8 @@ static void try_report(const char *data, size_t len)
 	if (setup_decode_report(data, len, &r, &err) < 0)
 		return;
 	for (size_t i = 0; i < JAIL_LAYERS; i++)
-		must(r.finding[i].state <= LAYER_MISSING && memchr(r.finding[i].evidence, 0, sizeof(r.finding[i].evidence)));
+		must(r.finding[i].state <= LAYER_MISSING &&
+		     memchr(r.finding[i].evidence, 0, sizeof(r.finding[i].evidence)));
 	setup_encode_report(&r, &again);
 	must(!again.failed && again.len == len);
 	buf_free(&again);

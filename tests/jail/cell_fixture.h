@@ -1,6 +1,6 @@
 /*
- * cell_fixture: a scratch workspace with a layer, and commands run in real cells over it.  Works as root (an id range of its
- * own) and as an ordinary user.
+ * cell_fixture: a scratch workspace with a layer, and commands run in real cells over it.  Works as root (an id range
+ * of its own) and as an ordinary user.
  */
 #ifndef WARDER_TESTS_JAIL_CELL_FIXTURE_H
 #define WARDER_TESTS_JAIL_CELL_FIXTURE_H
@@ -63,7 +63,8 @@ static inline void fixture_make(struct fixture *f)
 	snprintf(f->dir, sizeof(f->dir), "%s/%s", here, name);
 	snprintf(f->ws, sizeof(f->ws), "%s/ws", f->dir);
 	snprintf(f->tools, sizeof(f->tools), "%s/tests/jail", getenv("top_builddir"));
-	if (mkdir(f->dir, 0755) < 0 || mkdir(f->ws, 0755) < 0 || run_sh("mkdir -m 700 '%s/layer' '%s/run'", f->dir, f->dir))
+	if (mkdir(f->dir, 0755) < 0 || mkdir(f->ws, 0755) < 0 ||
+	    run_sh("mkdir -m 700 '%s/layer' '%s/run'", f->dir, f->dir))
 		abort();
 	snprintf(output, sizeof(output), "%s/layer", f->dir);
 	f->layer = open(output, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -89,7 +90,11 @@ static inline struct cell_spec fixture_spec(const struct fixture *f, int out)
 
 	ro[0] = f->tools;
 	return (struct cell_spec){
-		.workspace = f->ws, .layer_fd = f->layer, .idmap_base = f->base, .ro = ro, .floor = CELL_S2,
+		.workspace = f->ws,
+		.layer_fd = f->layer,
+		.idmap_base = f->base,
+		.ro = ro,
+		.floor = CELL_S2,
 		.stdio = { -1, out, out },
 	};
 }

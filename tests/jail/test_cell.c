@@ -6,7 +6,8 @@
 
 static void test_report(struct fixture *f)
 {
-	static const char *const must[] = { "userns", "mounts", "proc", "overlay", "network", "keyring", "caps", "seccomp", "limits" };
+	static const char *const must[] = { "userns",  "mounts", "proc",    "overlay", "network",
+					    "keyring", "caps",   "seccomp", "limits" };
 
 	ok(in_cell(f, "true") == 0, "a cell runs");
 	ok(report.level >= CELL_S2, "level %s", cell_level_name(report.level));
@@ -15,7 +16,8 @@ static void test_report(struct fixture *f)
 
 		for (size_t k = 0; k < report.nlayers; k++)
 			if (strcmp(report.layer[k].name, must[i]) == 0)
-				found = report.layer[k].evidence[0] && (report.layer[k].state == LAYER_OK) == !report.layer[k].remedy[0];
+				found = report.layer[k].evidence[0] &&
+					(report.layer[k].state == LAYER_OK) == !report.layer[k].remedy[0];
 		ok(found, "%s is reported with evidence, and with a remedy when it lacks something", must[i]);
 	}
 	ok(json_validate(report.evidence_json, strlen(report.evidence_json), NULL, NULL) == 0, "evidence is JSON");
@@ -34,7 +36,8 @@ static void test_identity(struct fixture *f)
 	ok(strstr(output, want) && uid != 0, "uid %u, not root", uid);
 	if (f->base)
 		has_line(want) ? ok(true, "no further group of root's") : ok(false, "no further group of root's");
-	ok(has_line("caps: inh=0 prm=0 eff=0 bnd=0 amb=0 nnp=1 seccomp=2 dumpable=1"), "no capability, no_new_privs, seccomp");
+	ok(has_line("caps: inh=0 prm=0 eff=0 bnd=0 amb=0 nnp=1 seccomp=2 dumpable=1"),
+	   "no capability, no_new_privs, seccomp");
 	ok(has_line("fds: 0 1 2"), "no descriptor but the three");
 	ok(has_line("fds: 0 1 2 5"), "control: another one would be seen");
 	ok(has_line("0"), "no core file");
@@ -58,7 +61,8 @@ static void test_environment(struct fixture *f)
 	spec.env = env;
 	ok(run_spec(&spec) == 0, "a program by path");
 	is_str(output,
-	       "env: HOME=/home/agent\nenv: PATH=/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin\nenv: USER=agent\n"
+	       "env: HOME=/home/agent\nenv: PATH=/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin\nenv: "
+	       "USER=agent\n"
 	       "env: LOGNAME=agent\nenv: SHELL=/bin/bash\nenv: TMPDIR=/tmp\nenv: LANG=de_DE.UTF-8\nenv: EXTRA=1\n",
 	       "environment by list; what was named wins");
 }
@@ -70,16 +74,20 @@ static void test_root(struct fixture *f)
 	snprintf(secret, sizeof(secret), "%s/outside", f->dir);
 	run_sh("echo secret > '%s'", secret);
 	ok(access(secret, R_OK) == 0, "control: the file beside the workspace is readable outside");
-	in_cell(f, "$T/probe read:%s read:/etc/shadow list:/sys list:/root write:/usr/bin/env create:/usr/x create:/etc/x "
-		   "create:/x create:/var/x create:/run/x create:/tmp/x create:/home/agent/x create:/dev/shm/x create:/dev/x "
-		   "read:/dev/urandom write:/dev/null read:/dev/mem device:/tmp/mem whiteout:%s/w whiteout:/tmp/w", secret, f->ws);
+	in_cell(f,
+		"$T/probe read:%s read:/etc/shadow list:/sys list:/root write:/usr/bin/env create:/usr/x create:/etc/x "
+		"create:/x create:/var/x create:/run/x create:/tmp/x create:/home/agent/x create:/dev/shm/x "
+		"create:/dev/x "
+		"read:/dev/urandom write:/dev/null read:/dev/mem device:/tmp/mem whiteout:%s/w whiteout:/tmp/w",
+		secret, f->ws);
 	snprintf(secret, sizeof(secret), "read:%s/outside: ENOENT", f->dir);
 	static const char *const lines[] = {
-		"read:/etc/shadow: ENOENT", "list:/sys: ENOENT", "list:/root: ENOENT", 
-		"write:/usr/bin/env: EACCES", "create:/usr/x: EROFS", "create:/etc/x: EROFS", "create:/x: EROFS", "create:/var/x: EROFS", "create:/run/x: EROFS",
-		"create:/tmp/x: ok", "create:/home/agent/x: ok", "create:/dev/shm/x: ok", "create:/dev/x: EROFS",
-		"read:/dev/urandom: ok", "write:/dev/null: ok", "read:/dev/mem: ENOENT", "device:/tmp/mem: EPERM",
-		"whiteout:/tmp/w: EPERM",
+		"read:/etc/shadow: ENOENT",   "list:/sys: ENOENT",        "list:/root: ENOENT",
+		"write:/usr/bin/env: EACCES", "create:/usr/x: EROFS",     "create:/etc/x: EROFS",
+		"create:/x: EROFS",           "create:/var/x: EROFS",     "create:/run/x: EROFS",
+		"create:/tmp/x: ok",          "create:/home/agent/x: ok", "create:/dev/shm/x: ok",
+		"create:/dev/x: EROFS",       "read:/dev/urandom: ok",    "write:/dev/null: ok",
+		"read:/dev/mem: ENOENT",      "device:/tmp/mem: EPERM",   "whiteout:/tmp/w: EPERM",
 	};
 	ok(has_line(secret), "a file beside the workspace is not there");
 	for (size_t i = 0; i < ARRAY_LEN(lines); i++)
@@ -87,7 +95,8 @@ static void test_root(struct fixture *f)
 	snprintf(secret, sizeof(secret), "whiteout:%s/w: EPERM", f->ws);
 	ok(has_line(secret), "no forged deletion in the workspace");
 	in_cell(f, "ls -A / | tr '\\n' ' '; ls -A /home /run /var /var/tmp");
-	ok(strstr(output, " dev ") && !strstr(output, "sys ") && !strstr(output, "boot "), "root is a list: %.80s", output);
+	ok(strstr(output, " dev ") && !strstr(output, "sys ") && !strstr(output, "boot "), "root is a list: %.80s",
+	   output);
 	in_cell(f, "touch /tmp/of-the-cell /home/agent/of-the-cell && ls /tmp/of-the-cell");
 	ok(access("/tmp/of-the-cell", F_OK) < 0, "/tmp is the cell's own");
 	in_cell(f, "chmod u+s /bin/sh; cp /bin/true /tmp/t; chmod 4755 /tmp/t; $T/probe setuid:/tmp/new");
@@ -105,14 +114,21 @@ static void test_proc(struct fixture *f)
 		_exit(127);
 	}
 	ok(wait_processes(marker, 1, 5000) >= 0, "control: the host's process is seen outside");
-	in_cell(f, "ls /proc | grep -c '^[0-9]'; $T/probe kill:%d ptrace:%d read:/proc/1/environ read:/proc/1/mem list:/proc/1/fd "
-		   "ptrace:1 steal-fd:1 write:/proc/sys/kernel/core_pattern; cat /proc/keys | wc -c", (int)pid, (int)pid);
+	in_cell(f,
+		"ls /proc | grep -c '^[0-9]'; $T/probe kill:%d ptrace:%d read:/proc/1/environ read:/proc/1/mem "
+		"list:/proc/1/fd "
+		"ptrace:1 steal-fd:1 write:/proc/sys/kernel/core_pattern; cat /proc/keys | wc -c",
+		(int)pid, (int)pid);
 	is_int(atoi(output), 4, "processes of the host are not seen: init, sh, ls and grep are all");
 	snprintf(line, sizeof(line), "kill:%d: ESRCH", (int)pid);
 	ok(has_line(line), "nor reached by number");
 	static const char *const lines[] = {
-		"read:/proc/1/environ: EACCES", "read:/proc/1/mem: EACCES", "list:/proc/1/fd: EACCES", "ptrace:1: EPERM",
-		"steal-fd:1: EPERM", "write:/proc/sys/kernel/core_pattern: EACCES",
+		"read:/proc/1/environ: EACCES",
+		"read:/proc/1/mem: EACCES",
+		"list:/proc/1/fd: EACCES",
+		"ptrace:1: EPERM",
+		"steal-fd:1: EPERM",
+		"write:/proc/sys/kernel/core_pattern: EACCES",
 	};
 	for (size_t i = 0; i < ARRAY_LEN(lines); i++)
 		ok(has_line(lines[i]), "%s", lines[i]);
@@ -122,12 +138,14 @@ static void test_proc(struct fixture *f)
 	waitpid(pid, NULL, 0);
 
 	/* Not "write": a redirection would truncate what it could open. */
-	in_cell(f, "find /proc/sys -type f | while read p; do $T/probe write:$p; done | grep -v -e ': EROFS$' -e ': EACCES$' -e "
+	in_cell(f, "find /proc/sys -type f | while read p; do $T/probe write:$p; done | grep -v -e ': EROFS$' -e ': "
+		   "EACCES$' -e "
 		   "': EPERM$'; find /proc/sys -type f | wc -l");
 	ok(atoi(output) > 100, "no file of /proc/sys can be opened for writing (%d tried)", atoi(output));
 	in_cell(f, "cat /proc/cpuinfo | head -1; cat /proc/self/mountinfo");
 	ok(!strncmp(output, "processor", 9), "control: the rest of /proc is there");
-	ok(!strstr(output, f->dir) || strstr(output, f->ws), "no folder of the host in the list of mounts but the workspace");
+	ok(!strstr(output, f->dir) || strstr(output, f->ws),
+	   "no folder of the host in the list of mounts but the workspace");
 }
 
 static void test_network(struct fixture *f)
@@ -137,21 +155,28 @@ static void test_network(struct fixture *f)
 	ok(has_line("tcp:192.0.2.1:80: ENETUNREACH"), "no TCP out");
 	ok(has_line("udp:192.0.2.1:53: ENETUNREACH"), "no UDP out");
 	ok(has_line("tcp:127.0.0.1:9: ECONNREFUSED"), "a loopback of its own, up");
-	ok(has_line("vsock: EAFNOSUPPORT") && has_line("packet: EAFNOSUPPORT") && has_line("raw: EPERM"), "families by list");
+	ok(has_line("vsock: EAFNOSUPPORT") && has_line("packet: EAFNOSUPPORT") && has_line("raw: EPERM"),
+	   "families by list");
 	ok(has_line("    lo"), "only lo");
 }
 
 static void test_kernel(struct fixture *f)
 {
 	static const char *const lines[] = {
-		"userns: EPERM", "userns-clone: EPERM", "userns-clone-high: EPERM", "clone3: ENOSYS", "fsopen: ENOSYS",
-		"open-tree: ENOSYS", "mount-setattr: ENOSYS", "chroot: EPERM", "pivot: EPERM", "openat2: ENOSYS", "keyctl: EPERM",
-		"add-key: EPERM", "request-key: EPERM", "io-uring: ENOSYS", "bpf: EPERM", "perf: EPERM", "mount:/tmp: EPERM",
-		"remount:/usr: EPERM", "umount:/proc: EPERM", "handle:/usr: EPERM", "sethostname: EPERM", "tiocsti-high: EPERM",
+		"userns: EPERM",         "userns-clone: EPERM", "userns-clone-high: EPERM",
+		"clone3: ENOSYS",        "fsopen: ENOSYS",      "open-tree: ENOSYS",
+		"mount-setattr: ENOSYS", "chroot: EPERM",       "pivot: EPERM",
+		"openat2: ENOSYS",       "keyctl: EPERM",       "add-key: EPERM",
+		"request-key: EPERM",    "io-uring: ENOSYS",    "bpf: EPERM",
+		"perf: EPERM",           "mount:/tmp: EPERM",   "remount:/usr: EPERM",
+		"umount:/proc: EPERM",   "handle:/usr: EPERM",  "sethostname: EPERM",
+		"tiocsti-high: EPERM",
 	};
 
-	in_cell(f, "$T/probe userns userns-clone userns-clone-high clone3 fsopen open-tree mount-setattr chroot pivot openat2 keyctl "
-		   "add-key request-key io-uring bpf perf mount:/tmp remount:/usr umount:/proc handle:/usr sethostname tiocsti-high");
+	in_cell(f, "$T/probe userns userns-clone userns-clone-high clone3 fsopen open-tree mount-setattr chroot pivot "
+		   "openat2 keyctl "
+		   "add-key request-key io-uring bpf perf mount:/tmp remount:/usr umount:/proc handle:/usr sethostname "
+		   "tiocsti-high");
 	for (size_t i = 0; i < ARRAY_LEN(lines); i++)
 		ok(has_line(lines[i]), "%s", lines[i]);
 	/* The second belt, whatever the filter says. */
@@ -170,10 +195,12 @@ static void test_limits(struct fixture *f)
 	snprintf(tools, sizeof(tools), "T=%s", f->tools);
 	spec.argv = argv;
 	spec.env = env;
-	ok(run_spec(&spec) == 0 && sscanf(output, "fork:5000: %d EAGAIN", &n) == 1 && n > 1000, "5000 processes: refused after %d", n);
+	ok(run_spec(&spec) == 0 && sscanf(output, "fork:5000: %d EAGAIN", &n) == 1 && n > 1000,
+	   "5000 processes: refused after %d", n);
 	spec.limits.processes = 40;
 	argv[2] = "$T/probe fork:100";
-	ok(run_spec(&spec) == 0 && sscanf(output, "fork:100: %d EAGAIN", &n) == 1 && n < 40, "a limit of 40: refused after %d", n);
+	ok(run_spec(&spec) == 0 && sscanf(output, "fork:100: %d EAGAIN", &n) == 1 && n < 40,
+	   "a limit of 40: refused after %d", n);
 	spec.limits = (struct cell_limits){ .file_bytes = 3 << 20 };
 	argv[2] = "$T/probe file-mb:/tmp/f:10";
 	ok(run_spec(&spec) == 0 && has_line("file-mb:/tmp/f:10: 3 EFBIG"), "a limit on files");

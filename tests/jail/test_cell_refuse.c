@@ -1,5 +1,5 @@
-/* Machines that lack something: no cell, one clear line, nothing left behind.  Run with the word "start" it starts a cell
- * and tells what came of it; the test runs that on a machine made poorer by the program `fault`. */
+/* Machines that lack something: no cell, one clear line, nothing left behind.  Run with the word "start" it starts a
+ * cell and tells what came of it; the test runs that on a machine made poorer by the program `fault`. */
 #include "tests/jail/cell_fixture.h"
 
 #include <dirent.h>
@@ -96,11 +96,13 @@ static void test_lacking(void)
 	char line[64];
 
 	run_faulty("", "start");
-	if (!ok(has_line("ok: ") && has_line("descriptors +1") && has_line("children none"), "control: nothing lacks, the cell starts"))
+	if (!ok(has_line("ok: ") && has_line("descriptors +1") && has_line("children none"),
+		"control: nothing lacks, the cell starts"))
 		return;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		run_faulty(cases[i].fault, "start");
-		ok(strncmp(output, "machine: ", 9) == 0 && strncmp(output + 9, cases[i].title, strlen(cases[i].title)) == 0,
+		ok(strncmp(output, "machine: ", 9) == 0 &&
+			   strncmp(output + 9, cases[i].title, strlen(cases[i].title)) == 0,
 		   "%s: refused: %.*s", cases[i].fault, (int)strcspn(output, "\n"), output);
 		ok(strstr(output, cases[i].remedy) && strstr(output, "; "), "%s: with a remedy", cases[i].fault);
 		snprintf(line, sizeof(line), "layer %s 2", cases[i].layer);
@@ -116,9 +118,11 @@ static void test_lacking(void)
 static void test_landlock_missing(void)
 {
 	run_faulty("landlock_create_ruleset=ENOSYS", "start");
-	ok(has_line("ok: ") && has_line("level S2") && has_line("layer landlock 2"), "without Landlock: S2, and it is said");
+	ok(has_line("ok: ") && has_line("level S2") && has_line("layer landlock 2"),
+	   "without Landlock: S2, and it is said");
 	run_faulty("landlock_create_ruleset=ENOSYS", "start-s3");
-	ok(strncmp(output, "machine: jail level: this machine gives S2 and S3 is asked for", 60) == 0 && strstr(output, "landlock"),
+	ok(strncmp(output, "machine: jail level: this machine gives S2 and S3 is asked for", 60) == 0 &&
+		   strstr(output, "landlock"),
 	   "under the floor: refused: %.*s", (int)strcspn(output, "\n"), output);
 	ok(has_line("children none") && has_line("layer holds 0"), "nothing is left");
 }
@@ -130,7 +134,8 @@ static void test_idmap_refused(void)
 		return;
 	}
 	run_faulty("mount_setattr=EINVAL", "start");
-	ok(strncmp(output, "machine: id-mapped mounts: ", 27) == 0 && has_line("layer idmap 2") && has_line("layer holds 0"),
+	ok(strncmp(output, "machine: id-mapped mounts: ", 27) == 0 && has_line("layer idmap 2") &&
+		   has_line("layer holds 0"),
 	   "id-mapped mounts refused: %.*s", (int)strcspn(output, "\n"), output);
 
 	/* A file system that has none: overlayfs itself. */
@@ -143,7 +148,8 @@ static void test_idmap_refused(void)
 
 		fixture_make(&f);
 		run_sh("mkdir '%s/lower' '%s/upper' '%s/work'", f.dir, f.dir, f.dir);
-		snprintf(options, sizeof(options), "lowerdir=%s/lower,upperdir=%s/upper,workdir=%s/work", f.dir, f.dir, f.dir);
+		snprintf(options, sizeof(options), "lowerdir=%s/lower,upperdir=%s/upper,workdir=%s/work", f.dir, f.dir,
+			 f.dir);
 		if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
 		    mount("overlay", f.ws, "overlay", 0, options) < 0)
 			_exit(2);
@@ -156,7 +162,8 @@ static void test_idmap_refused(void)
 		_exit(r == E_MACHINE && strstr(err.text, "id-mapped mounts") ? 0 : 1);
 	}
 	int wstatus;
-	ok(waitpid(pid, &wstatus, 0) == pid && wstatus == 0, "a workspace on a file system without id-mapped mounts is refused");
+	ok(waitpid(pid, &wstatus, 0) == pid && wstatus == 0,
+	   "a workspace on a file system without id-mapped mounts is refused");
 }
 
 static void test_wrong_ids(void)
@@ -170,7 +177,8 @@ static void test_wrong_ids(void)
 	spec.argv = argv;
 	spec.idmap_base = f.base ? 0 : 0x70000000;
 	int r = cell_start(&spec, &c, &report, &err);
-	ok(r < 0, f.base ? "root without a range is refused: %s" : "a range of an ordinary user's is refused: %s", err.text);
+	ok(r < 0, f.base ? "root without a range is refused: %s" : "a range of an ordinary user's is refused: %s",
+	   err.text);
 	fixture_end(&f);
 }
 
@@ -183,7 +191,8 @@ static void test_doctor(void)
 		tried = tried || strstr(report.layer[i].evidence, "rmdir+mkdir");
 	ok(tried, "the overlay was tried");
 	run_faulty("pivot_root=EPERM", "doctor");
-	ok(has_line("level none") && has_line("layer mounts 2") && has_line("layer userns 0"), "a machine that lacks something: told by layer");
+	ok(has_line("level none") && has_line("layer mounts 2") && has_line("layer userns 0"),
+	   "a machine that lacks something: told by layer");
 	ok(run_sh("ls -d /tmp/warder-doctor-* 2>/dev/null | grep -q .") != 0, "no scratch folder is left");
 }
 

@@ -42,7 +42,7 @@ static void test_status(struct fixture *f)
 		{ "(trap '' HUP; sleep 100) & exit 3", W_EXITCODE(3, 0) },
 	};
 	static const char *const missing[] = { "no-such-program", NULL }, *const no_exec[] = { "/etc/passwd", NULL },
-			  *const folder[] = { "/usr", NULL };
+				 *const folder[] = { "/usr", NULL };
 	struct cell_spec spec = fixture_spec(f, -1);
 
 	for (size_t i = 0; i < ARRAY_LEN(ends); i++)
@@ -85,7 +85,8 @@ static void test_streams(struct fixture *f)
 	c = start(f, out[1], "exec >/dev/null 2>&1; sleep 100");
 	close(out[1]);
 	struct pollfd p = { .fd = out[0], .events = POLLIN };
-	ok(poll(&p, 1, 5000) == 1 && read(out[0], text, sizeof(text)) == 0, "a program that closes its output is seen to");
+	ok(poll(&p, 1, 5000) == 1 && read(out[0], text, sizeof(text)) == 0,
+	   "a program that closes its output is seen to");
 	ok(kill(cell_pid(c), 0) == 0, "while it runs on");
 	cell_end(&c);
 	close(out[0]);
@@ -101,7 +102,8 @@ static void test_streams(struct fixture *f)
 	spec = fixture_spec(f, -1);
 	spec.argv = NULL;
 	spec.stdio[1] = -1;
-	ok(cell_start(&spec, &c, NULL, &err) == 0 && cell_wait(c, &wstatus, &err) == 0, "the hand starts and ends with its input");
+	ok(cell_start(&spec, &c, NULL, &err) == 0 && cell_wait(c, &wstatus, &err) == 0,
+	   "the hand starts and ends with its input");
 	is_int(wstatus, 0, "with status 0");
 	cell_end(&c);
 }
@@ -163,7 +165,8 @@ static void test_freeze(struct fixture *f)
 		"while :; do echo x >> grow; done",
 		"for i in 1 2 3 4; do (while :; do echo x >> grow; done) & done; wait",
 		"while :; do echo x >> grow; /bin/true; done",
-		"(while :; do kill -CONT -1; done) & (while :; do kill -CONT -1; done) & while :; do echo x >> grow; done",
+		"(while :; do kill -CONT -1; done) & (while :; do kill -CONT -1; done) & while :; do echo x >> grow; "
+		"done",
 		"trap '' TSTP TTIN; while :; do echo x >> grow; done",
 	};
 
@@ -194,7 +197,8 @@ static void test_ends(struct fixture *f)
 	int wstatus = -1;
 
 	snprintf(marker, sizeof(marker), "cellmark%d", (int)getpid());
-	snprintf(command, sizeof(command), "for i in 1 2 3; do setsid sh -c 'trap \"\" HUP TERM; sleep 100; :' %s & done; sleep 100", marker);
+	snprintf(command, sizeof(command),
+		 "for i in 1 2 3; do setsid sh -c 'trap \"\" HUP TERM; sleep 100; :' %s & done; sleep 100", marker);
 	struct cell *c = start(f, -1, command);
 	ok(wait_processes(marker, 3, 10000) >= 0, "three daemons run in the cell");
 	pid_t init = cell_pid(c);
@@ -280,6 +284,21 @@ static void test_hostile_init(void)
 	close(pair[1]);
 }
 
+static void test_one_at_a_time(struct fixture *f)
+{
+	static const char *const argv[] = { "true", NULL };
+	struct cell_spec spec = fixture_spec(f, -1);
+	struct cell *first = start(f, -1, "echo first > held; sleep 100"), *second = NULL;
+
+	spec.argv = argv;
+	ok(first && grows(f, "held", 10000), "a cell works");
+	is_int(cell_start(&spec, &second, NULL, &err), E_BUSY, "a second cell over the same layer is refused: %s",
+	       err.text);
+	ok(first && kill(cell_pid(first), 0) == 0 && cell_freeze(first, &err) == 0, "the first one is not disturbed");
+	cell_end(&first);
+	ok(in_cell(f, "cat held") == 0 && has_line("first"), "after its end there can be another");
+}
+
 int main(void)
 {
 	struct fixture f;
@@ -291,6 +310,7 @@ int main(void)
 	test_freeze(&f);
 	test_ends(&f);
 	test_parent(&f);
+	test_one_at_a_time(&f);
 	test_hostile_init();
 	fixture_end(&f);
 	return tap_end();

@@ -8,18 +8,26 @@ static void test_staged(struct fixture *f)
 	char before[DIGEST_HEX_LEN + 1], after[DIGEST_HEX_LEN + 1];
 
 	run_sh("cd '%s' && mkdir -p d/e other && echo one > file && echo two > d/e/deep && echo three > gone && "
-	       "ln -s file link && chmod 750 d && echo s > 'sp ace,:\\ x'", f->ws);
+	       "ln -s file link && chmod 750 d && echo s > 'sp ace,:\\ x'",
+	       f->ws);
 	tree_digest(f->ws, before);
-	ok(in_cell(f, "pwd; echo new > new && echo more >> file && rm gone && mv d/e/deep moved && rm -r other && mkdir other && "
-		      "chmod 600 file && ln -sf /etc/passwd link && cat 'sp ace,:\\ x' && stat -c %%a . d") == 0, "every kind of change");
+	ok(in_cell(f, "pwd; echo new > new && echo more >> file && rm gone && mv d/e/deep moved && rm -r other && "
+		      "mkdir other && "
+		      "chmod 600 file && ln -sf /etc/passwd link && cat 'sp ace,:\\ x' && stat -c %%a . d") == 0,
+	   "every kind of change");
 	ok(has_line(f->ws), "at its real path");
 	ok(has_line("755") && has_line("750"), "with the real modes");
-	is_str(tree_digest(f->ws, after), before, "the real tree did not change: names, modes, times, inodes, contents");
-	ok(in_cell(f, "cat new file moved; ls -A; ls -A other; readlink link; test ! -e gone") == 0, "the next cell over the layer");
-	is_str(output, "new\none\nmore\ntwo\nd\nfile\nlink\nmoved\nnew\nother\nsp ace,:\\ x\n/etc/passwd\n", "goes on from there");
+	is_str(tree_digest(f->ws, after), before,
+	       "the real tree did not change: names, modes, times, inodes, contents");
+	ok(in_cell(f, "cat new file moved; ls -A; ls -A other; readlink link; test ! -e gone") == 0,
+	   "the next cell over the layer");
+	is_str(output, "new\none\nmore\ntwo\nd\nfile\nlink\nmoved\nnew\nother\nsp ace,:\\ x\n/etc/passwd\n",
+	       "goes on from there");
 
 	struct cell_spec spec = fixture_spec(f, -1);
-	static const char *const argv[] = { "sh", "-c", "cat file; echo x >> file; mkdir z; rmdir z; rm -r d; mkdir d; cat file", NULL };
+	static const char *const argv[] = { "sh", "-c",
+					    "cat file; echo x >> file; mkdir z; rmdir z; rm -r d; mkdir d; cat file",
+					    NULL };
 	spec.layer_fd = -1;
 	spec.argv = argv;
 	ok(run_spec(&spec) == 0, "a layer of the cell's own");
@@ -32,7 +40,8 @@ static void test_no_repository(struct fixture *f)
 {
 	run_sh("echo x > '%s/file'", f->ws);
 	ok(in_cell(f, "ls -A; git status 2>&1 | head -1") == 0, "a workspace that is no repository");
-	ok(has_line("file") && !strstr(output, ".git\n") && strstr(output, "not a git repository"), "has no .git in the cell");
+	ok(has_line("file") && !strstr(output, ".git\n") && strstr(output, "not a git repository"),
+	   "has no .git in the cell");
 	/* A repository above does not matter either. */
 	run_sh("cd '%s' && " GIT "init -q . && rm -rf '%s'/layer/*", f->dir, f->dir);
 	in_cell(f, "git status 2>&1 | head -1");
@@ -46,7 +55,8 @@ static void test_git(struct fixture *f)
 	static const char *const argv[] = {
 		"sh", "-c",
 		"git status --porcelain; git log --format=%s; echo changed >> tracked; git diff --stat; git add -A && "
-		"git commit -qm 'by the agent' && git log --format=%s; git checkout -q -b topic; git status; git fsck --strict && "
+		"git commit -qm 'by the agent' && git log --format=%s; git checkout -q -b topic; git status; git fsck "
+		"--strict && "
 		"echo fsck-ok",
 		NULL
 	};
@@ -54,10 +64,13 @@ static void test_git(struct fixture *f)
 
 	run_sh("cd '%s' && " GIT "init -q . && echo tracked > tracked && mkdir -p sub/deep/deeper/nested mod wt && "
 	       "(cd sub/deep/deeper/nested && " GIT "init -q . && echo REALGIT > .git/marker && echo n > n) && "
-	       "(cd mod && " GIT "init -q . && echo m > m) && echo 'gitdir: ../.git/worktrees/REALGIT' > wt/.git && echo w > wt/w && "
-	       GIT "add tracked wt/w && " GIT "commit -qm 'REALGIT first' && echo REALGIT > .git/description && "
-	       "git config remote.origin.url https://REALGIT@example.org/x && echo '*.skip' > .git/info/exclude && echo i > a.skip && "
-	       "chmod 751 sub/deep", f->ws);
+	       "(cd mod && " GIT
+	       "init -q . && echo m > m) && echo 'gitdir: ../.git/worktrees/REALGIT' > wt/.git && echo w > wt/w && " GIT
+	       "add tracked wt/w && " GIT "commit -qm 'REALGIT first' && echo REALGIT > .git/description && "
+	       "git config remote.origin.url https://REALGIT@example.org/x && echo '*.skip' > .git/info/exclude && "
+	       "echo i > a.skip && "
+	       "chmod 751 sub/deep",
+	       f->ws);
 	tree_digest(f->ws, before);
 
 	in_cell(f, "find . -name .git");
@@ -80,25 +93,35 @@ static void test_git(struct fixture *f)
 	ok(run_spec(&spec) == 0, "a second cell over the layer");
 	ok(strstr(output, "by the agent\nstate at the start"), "has the agent's commits and no further first one");
 	in_cell(f, "rm -rf .git && ls -A && git status 2>&1 | head -1");
-	ok(!strstr(output, ".git\n") && strstr(output, "not a git repository"), "the agent can do away with its repository");
+	ok(!strstr(output, ".git\n") && strstr(output, "not a git repository"),
+	   "the agent can do away with its repository");
 	ok(run_spec(&spec) != 0 && !strstr(output, "fsck-ok"), "and stays without one");
-	in_cell(f, "mv sub renamed && find . -name .git; mkdir mod/.git && echo mine > mod/.git/x && cat mod/.git/x; ls mod/.git");
-	ok(!strstr(output, "nested/.git") && strstr(output, "mine\nx\n"), "a moved folder shows no real .git, nor one that is made anew");
+	in_cell(f, "mv sub renamed && find . -name .git; mkdir mod/.git && echo mine > mod/.git/x && cat mod/.git/x; "
+		   "ls mod/.git");
+	ok(!strstr(output, "nested/.git") && strstr(output, "mine\nx\n"),
+	   "a moved folder shows no real .git, nor one that is made anew");
 	is_str(tree_digest(f->ws, after), before, "still not changed");
-	run_sh("rm -rf '%s'/* '%s/.git' && chmod -R u+rwX '%s/layer' && rm -rf '%s'/layer/*", f->ws, f->ws, f->dir, f->dir);
+	run_sh("rm -rf '%s'/* '%s/.git' && chmod -R u+rwX '%s/layer' && rm -rf '%s'/layer/*", f->ws, f->ws, f->dir,
+	       f->dir);
 }
 
 static void test_worktree(struct fixture *f)
 {
-	run_sh("mkdir '%s/repo' && cd '%s/repo' && " GIT "init -q . && echo x > x && " GIT "add x && " GIT "commit -qm REALGIT && "
-	       "rmdir '%s' && git worktree add -q '%s'", f->dir, f->dir, f->ws, f->ws);
+	run_sh("mkdir '%s/repo' && cd '%s/repo' && " GIT "init -q . && echo x > x && " GIT "add x && " GIT
+	       "commit -qm REALGIT && "
+	       "rmdir '%s' && git worktree add -q '%s'",
+	       f->dir, f->dir, f->ws, f->ws);
 	struct cell_spec spec = fixture_spec(f, -1);
-	static const char *const argv[] = { "sh", "-c", "git log --format=%s; git status --porcelain; test -d .git && cat .git/HEAD", NULL };
+	static const char *const argv[] = {
+		"sh", "-c", "git log --format=%s; git status --porcelain; test -d .git && cat .git/HEAD", NULL
+	};
 	spec.argv = argv;
 	spec.baseline = true;
 	ok(run_spec(&spec) == 0, "a workspace that is a linked worktree");
-	is_str(output, "state at the start of the session\nref: refs/heads/main\n", "has a repository of its own in the cell");
-	run_sh("rm -rf '%s/repo' '%s' && mkdir '%s' && chmod -R u+rwX '%s/layer' && rm -rf '%s'/layer/*", f->dir, f->ws, f->ws, f->dir, f->dir);
+	is_str(output, "state at the start of the session\nref: refs/heads/main\n",
+	       "has a repository of its own in the cell");
+	run_sh("rm -rf '%s/repo' '%s' && mkdir '%s' && chmod -R u+rwX '%s/layer' && rm -rf '%s'/layer/*", f->dir, f->ws,
+	       f->ws, f->dir, f->dir);
 }
 
 static int listen_at(const char *path, int type)
@@ -120,10 +143,14 @@ static void test_sockets(struct fixture *f)
 	if (!getcwd(was, sizeof(was)) || chdir(f->ws) < 0 || mkdir("in", 0755) < 0)
 		return;
 	int s = listen_at("in/stream", SOCK_STREAM), d = listen_at("dgram", SOCK_DGRAM);
-	ok(mkfifo("fifo", 0666) == 0 && system("$top_builddir/tests/jail/probe unix-stream:in/stream unix-dgram:dgram | grep -c ok$ | "
-					       "grep -qx 2") == 0, "control: both sockets answer outside");
-	static const char *argv[] = { "sh", "-c", "ls -A . in; touch ready; while ! test -S later; do sleep 0.02; done; "
-				      "$T/probe unix-stream:in/stream unix-dgram:dgram unix-stream:later; ls -la later", NULL };
+	ok(mkfifo("fifo", 0666) == 0 &&
+		   system("$top_builddir/tests/jail/probe unix-stream:in/stream unix-dgram:dgram | grep -c ok$ | "
+			  "grep -qx 2") == 0,
+	   "control: both sockets answer outside");
+	static const char *argv[] = { "sh", "-c",
+				      "ls -A . in; touch ready; while ! test -S later; do sleep 0.02; done; "
+				      "$T/probe unix-stream:in/stream unix-dgram:dgram unix-stream:later; ls -la later",
+				      NULL };
 	static char tools[PATH_MAX + 8];
 	static const char *const env[] = { tools, NULL };
 	struct cell_spec spec = fixture_spec(f, -1);
@@ -145,7 +172,8 @@ static void test_sockets(struct fixture *f)
 	ssize_t n = read(pipes[0], output, sizeof(output) - 1);
 	output[n > 0 ? n : 0] = '\0';
 	close(pipes[0]);
-	ok(!strstr(output, "fifo\n") && has_line("unix-stream:in/stream: ENOENT") && has_line("unix-dgram:dgram: ENOENT"),
+	ok(!strstr(output, "fifo\n") && has_line("unix-stream:in/stream: ENOENT") &&
+		   has_line("unix-dgram:dgram: ENOENT"),
 	   "sockets and FIFOs of the real tree are not there");
 	ok(has_line("unix-stream:later: ECONNREFUSED"), "one that was made later is dead");
 	close(s);
@@ -163,9 +191,12 @@ static void test_owners(struct fixture *f)
 		return;
 	}
 	/* 70000 has no number in the cell. */
-	run_sh("cd '%s' && echo a > mine && echo b > other && echo c > thousand && echo d > far && chmod 666 * && chown 1 other && "
-	       "chown 1000 thousand && chown 70000:70000 far", f->ws);
-	in_cell(f, "stat -c '%%n %%u' *; cat far; for i in *; do echo x 2>/dev/null >> $i || echo refused $i; done; cat mine other thousand; "
+	run_sh("cd '%s' && echo a > mine && echo b > other && echo c > thousand && echo d > far && chmod 666 * && "
+	       "chown 1 other && "
+	       "chown 1000 thousand && chown 70000:70000 far",
+	       f->ws);
+	in_cell(f, "stat -c '%%n %%u' *; cat far; for i in *; do echo x 2>/dev/null >> $i || echo refused $i; done; "
+		   "cat mine other thousand; "
 		   "$T/probe write:far");
 	ok(has_line("mine 1000") && has_line("thousand 0") && has_line("other 1") && has_line("far 65534"),
 	   "the owner of the workspace is the agent, who had the agent's number has the owner's, others keep theirs");
@@ -179,7 +210,8 @@ static void test_owners(struct fixture *f)
 	ok(stat(path, &st) == 0 && st.st_uid == f->base + 1000, "in the layer the agent's files are of the range");
 	snprintf(path, sizeof(path), "%s/layer/upper/thousand", f->dir);
 	ok(stat(path, &st) == 0 && st.st_uid == f->base, "and so are the others'");
-	ok(run_sh("cd '%s' && test \"$(cat far mine other thousand | tr -d '\\n')\" = dabc", f->ws) == 0, "the real ones are as they were");
+	ok(run_sh("cd '%s' && test \"$(cat far mine other thousand | tr -d '\\n')\" = dabc", f->ws) == 0,
+	   "the real ones are as they were");
 	run_sh("rm -rf '%s'/* && chmod -R u+rwX '%s/layer' && rm -rf '%s'/layer/*", f->ws, f->dir, f->dir);
 }
 
@@ -191,21 +223,27 @@ static void test_paths(struct fixture *f)
 	struct cell_spec spec = fixture_spec(f, -1);
 	struct stat st;
 
-	run_sh("cd '%s' && mkdir tool-chain cache ws/inside && echo t > tool-chain/t && echo f > file && chmod 600 file && "
-	       "echo i > ws/inside/i", f->dir);
+	run_sh("cd '%s' && mkdir tool-chain cache ws/inside && echo t > tool-chain/t && echo f > file && chmod 600 "
+	       "file && "
+	       "echo i > ws/inside/i",
+	       f->dir);
 	snprintf(ro, sizeof(ro), "%s/tool-chain", f->dir);
 	snprintf(rw, sizeof(rw), "%s/cache", f->dir);
 	snprintf(file, sizeof(file), "%s/file", f->dir);
 	snprintf(inside, sizeof(inside), "%s/inside", f->ws);
-	snprintf(command, sizeof(command), "cat '%s'/t '%s' inside/i; echo x > '%s/x' || echo refused; echo y > inside/y || echo refused; "
-		 "echo kept > '%s/kept'; ls -A '%s'", ro, file, ro, rw, f->dir);
+	snprintf(command, sizeof(command),
+		 "cat '%s'/t '%s' inside/i; echo x > '%s/x' || echo refused; echo y > inside/y || echo refused; "
+		 "echo kept > '%s/kept'; ls -A '%s'",
+		 ro, file, ro, rw, f->dir);
 	spec.ro = ros;
 	spec.rw = rws;
 	spec.argv = argv;
 	ok(run_spec(&spec) == 0, "further paths");
 	ok(strstr(output, "t\nf\ni\n"), "are readable, files and folders, beside and inside the workspace");
-	ok(strstr(output, "refused\n") && strstr(strstr(output, "refused\n") + 8, "refused\n"), "those named to be read are not writable");
-	ok(has_line("cache") && !strstr(output, "layer\n") && !strstr(output, "run\n"), "and what lies beside them is not there");
+	ok(strstr(output, "refused\n") && strstr(strstr(output, "refused\n") + 8, "refused\n"),
+	   "those named to be read are not writable");
+	ok(has_line("cache") && !strstr(output, "layer\n") && !strstr(output, "run\n"),
+	   "and what lies beside them is not there");
 	snprintf(command, sizeof(command), "%s/cache/kept", f->dir);
 	ok(stat(command, &st) == 0 && st.st_uid == geteuid(), "the one named to be written is, as its owner");
 	snprintf(command, sizeof(command), "%s/inside/y", f->ws);

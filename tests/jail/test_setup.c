@@ -5,14 +5,25 @@
 
 #include "tests/tap.h"
 
-static const char *two[] = { "/one", "/two", NULL }, *none[] = { NULL }, *words[] = { "sh", "-c", "", "\xff\xfe raw", NULL };
+static const char *two[] = { "/one", "/two", NULL }, *none[] = { NULL },
+		  *words[] = { "sh", "-c", "", "\xff\xfe raw", NULL };
 
 static struct setup sample(void)
 {
 	return (struct setup){
-		.flags = SETUP_WITH_BASELINE, .uid = 1002, .gid = 1003, .workspace = { "/work/space", 7, 9 }, .layer = { "/lay/er", 1, 2 },
-		.cwd = "/work", .ro = { two, 2 }, .rw = { none, 0 }, .env = { two, 2 }, .argv = { words, 4 },
-		.limits = { 1, 2, 3, 4, UINT64_MAX }, .filter = "\0\1\2\3\4\5\6\7", .filter_len = 8,
+		.flags = SETUP_WITH_BASELINE,
+		.uid = 1002,
+		.gid = 1003,
+		.workspace = { "/work/space", 7, 9 },
+		.layer = { "/lay/er", 1, 2 },
+		.cwd = "/work",
+		.ro = { two, 2 },
+		.rw = { none, 0 },
+		.env = { two, 2 },
+		.argv = { words, 4 },
+		.limits = { 1, 2, 3, 4, UINT64_MAX },
+		.filter = "\0\1\2\3\4\5\6\7",
+		.filter_len = 8,
 	};
 }
 
@@ -25,11 +36,14 @@ static void test_round(void)
 	setup_encode(&in, &b);
 	if (!ok(setup_decode(b.data, b.len, &s, &err) == 0, "what is written is read"))
 		return;
-	ok(s.flags == in.flags && s.uid == 1002 && s.gid == 1003 && s.workspace.dev == 7 && s.workspace.ino == 9, "numbers");
+	ok(s.flags == in.flags && s.uid == 1002 && s.gid == 1003 && s.workspace.dev == 7 && s.workspace.ino == 9,
+	   "numbers");
 	is_str(s.workspace.path, "/work/space", "a path");
 	ok(s.ro.n == 2 && strcmp(s.ro.item[1], "/two") == 0 && s.rw.n == 0 && s.rw.item[0] == NULL, "lists");
-	ok(s.argv.n == 4 && s.argv.item[2][0] == '\0' && strcmp(s.argv.item[3], "\xff\xfe raw") == 0, "words of any bytes");
-	ok(s.filter_len == 8 && memcmp(s.filter, in.filter, 8) == 0 && s.limits.cpu_seconds == UINT64_MAX, "the filter");
+	ok(s.argv.n == 4 && s.argv.item[2][0] == '\0' && strcmp(s.argv.item[3], "\xff\xfe raw") == 0,
+	   "words of any bytes");
+	ok(s.filter_len == 8 && memcmp(s.filter, in.filter, 8) == 0 && s.limits.cpu_seconds == UINT64_MAX,
+	   "the filter");
 	setup_free(&s);
 
 	size_t taken = 0;
@@ -56,7 +70,9 @@ static void test_round(void)
 static void test_nonsense(void)
 {
 	struct setup cases[] = { sample(), sample(), sample(), sample(), sample(), sample() };
-	static const char *const what[] = { "uid 0", "gid 0", "a relative workspace", "the root as workspace", "no filter", "a relative path" };
+	static const char *const what[] = {
+		"uid 0", "gid 0", "a relative workspace", "the root as workspace", "no filter", "a relative path"
+	};
 	const char *relative[] = { "x", NULL };
 	struct setup s;
 	struct err err;
