@@ -11,7 +11,7 @@
 #include "jail/setup.h"
 
 struct cell {
-	pid_t pid;   /* of init; 0 when it has been reaped */
+	pid_t pid; /* of init; 0 when it has been reaped */
 	int pidfd;
 	int control; /* our end of the socket */
 	struct frame_reader in;

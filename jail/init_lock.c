@@ -100,7 +100,7 @@ int init_capabilities(struct init *in, struct err *err)
 int init_landlock(struct init *in, struct err *err)
 {
 	static const struct lock_path fixed[] = {
-		{ "/", false, true },       { "/dev", true, false }, { "/dev/shm", true, true },
+		{ "/", false, true },      { "/dev", true, false }, { "/dev/shm", true, true },
 		{ INIT_HOME, true, true }, { "/tmp", true, true },
 	};
 	size_t n = ARRAY_LEN(fixed), rw = in->setup.rw.n;
@@ -125,8 +125,10 @@ int init_landlock(struct init *in, struct err *err)
 		init_found(in, JAIL_LANDLOCK, LAYER_OK, "ABI %d", abi);
 	else if (abi > 0)
 		init_found(in, JAIL_LANDLOCK, LAYER_PARTIAL, "ABI %d: no %sscopes", abi,
-			   abi < 2 ? "refer, truncate, device ioctls, " : abi < 3 ? "truncate, device ioctls, "
-							      : abi < 5 ? "device ioctls, " : "");
+			   abi < 2   ? "refer, truncate, device ioctls, "
+			   : abi < 3 ? "truncate, device ioctls, "
+			   : abi < 5 ? "device ioctls, "
+				     : "");
 	else
 		init_found(in, JAIL_LANDLOCK, LAYER_MISSING, "landlock_create_ruleset: not there");
 	return 0;
