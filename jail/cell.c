@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -22,8 +23,6 @@
 
 #define BUILD_MS 300000    /* the walk over a large tree on a slow disk */
 #define BASELINE_MS 300000 /* two steps of git, see init_baseline.c */
-#define ANSWER_MS 15000
-#define SETTLE_MS 30000 /* for a killed init: the kernel must end every process and drop the mounts */
 #define FILTER_LEN_MAX (64u << 10)
 
 static const char *const layer_folders[] = { "mask", "upper", "work" };
@@ -235,8 +234,11 @@ static int await(struct cell *c, struct start *s, uint32_t type, int timeout_ms,
 /* What the kernel says about init, not init itself. */
 static int check_locked(const struct cell *c, struct err *err)
 {
-	static const char *const wanted[] = { "\nNoNewPrivs:\t1\n", "\nSeccomp:\t2\n", "\nCapEff:\t0000000000000000\n",
-					      "\nCapPrm:\t0000000000000000\n", "\nCapBnd:\t0000000000000000\n",
+	static const char *const wanted[] = { "\nNoNewPrivs:\t1\n",
+					      "\nSeccomp:\t2\n",
+					      "\nCapEff:\t0000000000000000\n",
+					      "\nCapPrm:\t0000000000000000\n",
+					      "\nCapBnd:\t0000000000000000\n",
 					      "\nCapAmb:\t0000000000000000\n" };
 	_cleanup_buf_ struct buf status = BUF_INIT(16384);
 	char path[64];
@@ -353,6 +355,10 @@ static int converse(struct cell *c, struct start *s, struct err *err)
 static int run_main(struct cell *c, struct start *s, struct err *err)
 {
 	struct frame f;
+
+	/* Born when the first program may look: later than everything that was written before the start was asked for,
+	 * or a file saved just now would count as changed under the cell. */
+	c->birth_us = clock_stamp_after(c->asked_us);
 	int r = frame_send(c->control, SETUP_GO, NULL, 0, err);
 
 	if (r >= 0)
@@ -400,11 +406,16 @@ static int prepare(struct start *s, struct cell *c, struct err *err)
 	if (r < 0)
 		return r;
 	if (spec->layer_fd >= 0) {
-		c->layer = fcntl(spec->layer_fd, F_DUPFD_CLOEXEC, 0);
+		/* Opened anew, so that the lock is this cell's and not the caller's. */
+		c->layer = openat(spec->layer_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (c->layer < 0)
 			return err_errno(err, E_IO, errno, "layer folder");
+		if (flock(c->layer, LOCK_EX | LOCK_NB) < 0) {
+			fd_close(&c->layer); /* the other cell's folders are in it */
+			return err_set(err, E_BUSY, "layer folder: another cell works in it; end that one first");
+		}
 	}
-	c->birth_us = clock_now_us();
+	c->asked_us = clock_now_us();
 	r = prepare_layer(s, err);
 	return r < 0 ? r : prepare_setup(s, err);
 }

@@ -22,9 +22,9 @@ static const struct {
 	long magic;
 	const char *name;
 } kernel_fs[] = {
-	{ PROC_SUPER_MAGIC, "proc" },     { SYSFS_MAGIC, "sysfs" },           { CGROUP_SUPER_MAGIC, "cgroup" },
-	{ CGROUP2_SUPER_MAGIC, "cgroup" }, { DEBUGFS_MAGIC, "debugfs" },       { TRACEFS_MAGIC, "tracefs" },
-	{ SECURITYFS_MAGIC, "securityfs" }, { DEVPTS_SUPER_MAGIC, "devpts" },  { NSFS_MAGIC, "nsfs" },
+	{ PROC_SUPER_MAGIC, "proc" },       { SYSFS_MAGIC, "sysfs" },         { CGROUP_SUPER_MAGIC, "cgroup" },
+	{ CGROUP2_SUPER_MAGIC, "cgroup" },  { DEBUGFS_MAGIC, "debugfs" },     { TRACEFS_MAGIC, "tracefs" },
+	{ SECURITYFS_MAGIC, "securityfs" }, { DEVPTS_SUPER_MAGIC, "devpts" }, { NSFS_MAGIC, "nsfs" },
 };
 
 static const char *const never[] = { "/proc", "/sys", "/run", "/dev" };
@@ -117,7 +117,7 @@ static int open_nearest(const char *path, bool *ret_exists, int *ret_fd, struct 
 
 	if (path[0] != '/' || strlen(path) >= sizeof(copy))
 		return err_set(err, E_USAGE, "%s: not an absolute path", path);
-	memcpy(copy, path, strlen(path) + 1);
+	snprintf(copy, sizeof(copy), "%s", path);
 	*ret_exists = true;
 	for (;;) {
 		int fd = open(copy[0] ? copy : "/", O_PATH | O_CLOEXEC);
@@ -236,6 +236,18 @@ static bool below(const char *path, const char *folder)
 	return strncmp(path, folder, len) == 0 && (path[len] == '/' || path[len] == '\0');
 }
 
+/* Its .git would be writable. */
+static int check_no_repository(const char *path, struct err *err)
+{
+	_cleanup_fd_ int fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+
+	/* What is missing, or no folder, is told when it is mounted. */
+	if (fd >= 0 && faccessat(fd, ".git", F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		return err_set(err, E_USAGE, "%s: is a repository, whose .git would be writable; name a folder in it",
+			       path);
+	return 0;
+}
+
 static int check_path(const char *path, bool writable, const char *workspace, struct err *err)
 {
 	/* Would hide what the cell is made of. */
@@ -253,7 +265,7 @@ static int check_path(const char *path, bool writable, const char *workspace, st
 	if (path_has_git(path + 1) && (writable || below(path, workspace)))
 		return err_set(err, E_USAGE, "%s: a .git of the host never enters a cell%s", path,
 			       writable ? " for writing" : "");
-	return 0;
+	return writable ? check_no_repository(path, err) : 0;
 }
 
 int cell_check_paths(const struct cell_spec *spec, struct err *err)

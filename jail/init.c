@@ -26,22 +26,14 @@ static const struct {
 	int (*run)(struct init *in, struct err *err);
 	uint32_t only; /* with this flag of the setup */
 } steps[] = {
-	{ JAIL_NETWORK, init_network, 0 },
-	{ JAIL_MOUNTS, init_root_begin, 0 },
-	{ JAIL_MOUNTS, init_root_fill, 0 },
-	{ JAIL_MOUNTS, init_devices, 0 },
-	{ JAIL_PROC, init_proc, 0 },
-	{ JAIL_MOUNTS, init_paths_outside, 0 },
-	{ JAIL_OVERLAY, init_overlay, 0 },
-	{ JAIL_OVERLAY, init_overlay_probe, SETUP_PROBE },
-	{ JAIL_MOUNTS, init_paths_inside, 0 },
-	{ JAIL_MOUNTS, init_enter, 0 },
-	{ JAIL_MOUNTS, init_check_mounts, 0 },
-	{ JAIL_LIMITS, init_limits, 0 },
-	{ JAIL_KEYRING, init_keyring, 0 },
-	{ JAIL_CAPS, init_capabilities, 0 },
-	{ JAIL_LANDLOCK, init_landlock, 0 },
-	{ JAIL_SECCOMP, init_seccomp, 0 },
+	{ JAIL_NETWORK, init_network, 0 },     { JAIL_MOUNTS, init_root_begin, 0 },
+	{ JAIL_MOUNTS, init_root_fill, 0 },    { JAIL_MOUNTS, init_devices, 0 },
+	{ JAIL_PROC, init_proc, 0 },           { JAIL_MOUNTS, init_paths_outside, 0 },
+	{ JAIL_OVERLAY, init_overlay, 0 },     { JAIL_OVERLAY, init_overlay_probe, SETUP_PROBE },
+	{ JAIL_MOUNTS, init_paths_inside, 0 }, { JAIL_MOUNTS, init_enter, 0 },
+	{ JAIL_MOUNTS, init_check_mounts, 0 }, { JAIL_LIMITS, init_limits, 0 },
+	{ JAIL_KEYRING, init_keyring, 0 },     { JAIL_CAPS, init_capabilities, 0 },
+	{ JAIL_LANDLOCK, init_landlock, 0 },   { JAIL_SECCOMP, init_seccomp, 0 },
 	{ JAIL_SECCOMP, init_prove, 0 },
 };
 
@@ -212,6 +204,8 @@ static int receive_setup(struct init *in, bool with_mounts, struct err *err)
 		if (r >= 0)
 			r = take_fds(in, &in->extra[i], 1, err);
 	}
+	if (r >= 0 && in->npending)
+		return err_set(err, E_PROTOCOL, "set-up of the cell: %zu descriptors too many", in->npending);
 	return r;
 }
 

@@ -135,7 +135,8 @@ static int save(const struct layer *l, const struct buf *file, struct err *err)
 	if (!l->temporary)
 		return path_write_file(l->layer_fd, "births", file->data, file->len, err);
 
-	_cleanup_fd_ int fd = openat(l->layer_fd, "births", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	_cleanup_fd_ int fd =
+		openat(l->layer_fd, "births", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0 || path_write_all(fd, file->data, file->len) < 0)
 		return err_errno(err, E_IO, errno, "layer/births");
 	return 0;
