@@ -372,7 +372,7 @@ static int run_main(struct cell *c, struct start *s, struct err *err)
 	if (!wire_end(&in) || state > LAYER_MISSING)
 		return err_set(err, E_PROTOCOL, "cell: init started the program with a malformed answer");
 	/* What could not be executed ends with 127 or 126, as from a shell: cell_wait. */
-	(void)why;
+	c->main_errno = (int)why;
 	cell_report_set(s->report, JAIL_BASELINE, state, evidence);
 	return 0;
 }
@@ -494,6 +494,11 @@ pid_t cell_pid(const struct cell *c)
 int cell_pidfd(const struct cell *c)
 {
 	return c->pidfd;
+}
+
+int cell_main_errno(const struct cell *c)
+{
+	return c->main_errno;
 }
 
 int64_t cell_birth_us(const struct cell *c)

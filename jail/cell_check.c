@@ -192,12 +192,29 @@ static int check_all(const char *what, int fd, const char *path, const char *con
 	return r;
 }
 
+/* A folder below /etc is a project like others; the whole of it holds what no cell may read. */
+static int check_secret(const char *what, int fd, const char *path, struct err *err)
+{
+	static const char *const secret[] = { "/etc", "/etc/shadow", "/etc/gshadow" };
+	struct place here;
+	struct stat st;
+
+	if (!locate(fd, &here))
+		return err_errno(err, E_IO, errno, "%s", path);
+	for (size_t i = 0; i < ARRAY_LEN(secret); i++)
+		if (stat(secret[i], &st) == 0 && same(here, (struct place){ st.st_dev, st.st_ino }))
+			return err_set(err, E_USAGE, "%s %s: holds the machine's passwords; " ADVICE, what, path);
+	return 0;
+}
+
 int cell_check_workspace(const char *workspace, const char *const *forbidden, struct err *err)
 {
 	_cleanup_fd_ int fd = -1;
 	int r = cell_open_workspace(workspace, &fd, err);
 
-	return r < 0 ? r : check_all("workspace", fd, workspace, forbidden, err);
+	if (r == 0)
+		r = check_all("workspace", fd, workspace, forbidden, err);
+	return r == 0 ? check_secret("workspace", fd, workspace, err) : r;
 }
 
 int cell_check_path(const char *path, const char *const *forbidden, struct err *err)
@@ -205,7 +222,9 @@ int cell_check_path(const char *path, const char *const *forbidden, struct err *
 	_cleanup_fd_ int fd = -1;
 	int r = open_given("path", path, O_PATH, &fd, err);
 
-	return r < 0 ? r : check_all("path", fd, path, forbidden, err);
+	if (r == 0)
+		r = check_all("path", fd, path, forbidden, err);
+	return r == 0 ? check_secret("path", fd, path, err) : r;
 }
 
 /* ---- --ro and --rw */

@@ -17,6 +17,7 @@ struct cell {
 	struct frame_reader in;
 	int64_t asked_us; /* wall clock when the start was asked for */
 	int64_t birth_us;
+	int main_errno; /* of executing the main program */
 	int layer; /* copy of the layer's descriptor, -1: private */
 	struct cgroup cgroup;
 	bool exited; /* `wstatus` holds */

@@ -237,7 +237,7 @@ static void build(struct init *in)
 		if (steps[i].run == init_enter)
 			close_made(in);
 		if (steps[i].run(in, &err) < 0)
-			fail(in, steps[i].layer, &err);
+			fail(in, in->blamed == JAIL_NO_LAYER ? steps[i].layer : in->blamed, &err);
 	}
 }
 
@@ -367,7 +367,8 @@ static _Noreturn void serve(struct init *in, pid_t main_pid, int signals)
 
 int init_main(int argc, char **argv)
 {
-	struct init in = { .made = { -1, -1, -1, -1, -1 }, .root = -1, .null = -1, .proc = -1, .cwd = -1 };
+	struct init in = { .made = { -1, -1, -1, -1, -1 }, .root = -1, .null = -1, .proc = -1, .cwd = -1,
+			   .blamed = JAIL_NO_LAYER };
 	_cleanup_buf_ struct buf report = BUF_INIT(SETUP_ANSWER_MAX);
 	bool mapped_by_parent = argc != 4;
 	struct err err = { 0 };

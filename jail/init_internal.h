@@ -28,6 +28,7 @@ struct init {
 	int *extra;          /* likewise, for setup.ro and then setup.rw */
 	int root;            /* top of the new root; the working folder until the root is entered */
 	int null, proc, cwd; /* in the cell: /dev/null, /proc, the main program's folder */
+	enum jail_layer blamed; /* by a step that proves several layers; JAIL_NO_LAYER: the step's own */
 	bool has_git;        /* the real tree has a .git, so the cell has one of its own */
 };
 

@@ -178,7 +178,8 @@ int init_prove(struct init *in, struct err *err)
 
 		if (p->got == p->want || no_landlock)
 			continue;
-		return err_set(err, E_MACHINE, "%s: %s -> %s, wanted %s", p->layer, p->what,
+		in->blamed = jail_layer_find(p->layer);
+		return err_set(err, E_MACHINE, "%s -> %s, wanted %s", p->what,
 			       p->got ? strerrorname_np(p->got) : "ok", p->want ? strerrorname_np(p->want) : "ok");
 	}
 	return 0;

@@ -495,7 +495,9 @@ static int open_workspace(const char *workspace, int *ret_fd, struct err *err)
 	if (top >= 0)
 		fd = walk_open(top, below[0] ? below : ".");
 	if (fd < 0)
-		return err_errno(err, errno == ENOENT ? E_NOTFOUND : E_IO, errno, "the workspace %s", workspace);
+		return err_set(err, errno == ENOENT ? E_NOTFOUND : E_IO,
+			       "the workspace %s: %s; put it back where the session found it", workspace,
+			       strerror(errno));
 	*ret_fd = fd;
 	return 0;
 }

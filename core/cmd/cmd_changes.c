@@ -47,6 +47,15 @@ static int print_piece(const char *data, size_t len, void *arg)
 	return cmd_print(data, len, arg);
 }
 
+/* That the diff could not be written is less than why. */
+static int show_diff(const struct staged *s, const struct manifest *m, struct err *err)
+{
+	struct err out = { 0 };
+	int r = diff_write(&s->layer, m, print_piece, &out, err);
+
+	return out.code ? err_set(err, out.code, "%s", out.text) : r;
+}
+
 static int show_json(const struct manifest *m, struct err *err)
 {
 	int r = 0;
@@ -92,7 +101,7 @@ static int show(struct session_arg *s, const struct cmd_args *args, struct err *
 	if (r == 0)
 		r = staged_load(&staged, &m, err);
 	if (r == 0)
-		r = cmd_has(args, "json") ? show_json(&m, err) : diff_write(&staged.layer, &m, print_piece, err, err);
+		r = cmd_has(args, "json") ? show_json(&m, err) : show_diff(&staged, &m, err);
 	if (r == 0 && !cmd_has(args, "json"))
 		name_left_out(&m);
 	return r;
@@ -109,14 +118,18 @@ static int decide(struct session_arg *s, const struct cmd_args *args, struct err
 	json_node *paths = cJSON_AddArrayToObject(order, "paths");
 
 	for (size_t i = 0; i < args->nwords - 1; i++)
-		cJSON_AddItemToArray(paths, cJSON_CreateString(args->words[i + 1]));
+		if (!args->words[i + 1][0])
+			return err_set(err, E_USAGE, "changes: an empty path; name a path that warder changes lists");
+		else
+			cJSON_AddItemToArray(paths, cJSON_CreateString(args->words[i + 1]));
 
 	int r = ask(s, apply ? OP_APPLY : OP_DISCARD, order, &answer, &problems, err);
 	complain_lines(problems);
 	if (r < 0)
 		return r;
-	printf("%lld paths %s\n", (long long)json_get_int(answer, apply ? "applied" : "discarded", 0),
-	       apply ? "applied" : "discarded");
+	const char *done = apply ? "applied" : "discarded";
+	int64_t n = json_get_int(answer, done, 0);
+	printf("%lld path%s %s\n", (long long)n, n == 1 ? "" : "s", done);
 	return 0;
 }
 

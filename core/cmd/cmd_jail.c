@@ -55,7 +55,7 @@ static int take_paths(const struct cmd_args *args, const char *option, const cha
 				       args->given[i].value, strerror(errno));
 		l->owned[l->nowned++] = real;
 		list[n++] = real;
-		int r = cell_check_workspace(real, forbidden, err);
+		int r = cell_check_path(real, forbidden, err);
 		if (r < 0)
 			return r;
 	}
@@ -114,8 +114,21 @@ static int list_changes(const struct layer *layer, struct err *err)
 		n++;
 	}
 	if (n)
-		fprintf(stderr, "%zu paths changed in the jail's own layer; dropped\n", n);
+		fprintf(stderr, "%zu path%s changed in the jail's own layer; dropped\n", n, n == 1 ? "" : "s");
 	return r;
+}
+
+/* Nothing in the cell says why: its shell, if there is one, never ran. */
+static void name_unstarted(const struct cell *cell, const char *command)
+{
+	struct err why = { 0 };
+	int errnum = cell_main_errno(cell);
+
+	if (!errnum)
+		return;
+	(void)err_set(&why, E_NOTFOUND, "%s: %s%s", command, strerror(errnum),
+		      errnum == ENOENT ? "; the jail has /usr, this folder and what --ro or --rw names" : "");
+	cmd_complain(why.text);
 }
 
 static int exit_status(int wstatus)
@@ -147,6 +160,8 @@ static int run_cell(const struct cmd_args *args, const struct config *config, co
 		fprintf(stderr, "%s\n", report.evidence_json);
 	if (r == 0)
 		r = layer_note_birth(&folder->staged.layer, cell_birth_us(cell), err);
+	if (r == 0)
+		name_unstarted(cell, args->words[0]);
 	if (r == 0)
 		r = wait_for_end(cell, signals, &wstatus, err);
 	cell_end(&cell);

@@ -59,7 +59,7 @@ is "$status" 1 "a refused path among the named"
 is "$(sed -n 2p text)" two "and nothing is written"
 run "$WARDER_BIN" changes "$id" --apply text
 is "$status" 0 "one file applied"
-is "$out" "1 paths applied" "and counted"
+is "$out" "1 path applied" "and counted"
 is "$(sed -n 2p text)" "two and a half" "it is there"
 is "$(cat gone)" old "the others are not touched"
 run "$WARDER_BIN" changes "$id"
