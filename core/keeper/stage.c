@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "core/base/safe_text.h"
 #include "core/changes/select.h"
 #include "core/keeper/impl.h"
 
@@ -100,7 +101,9 @@ static int precheck(const struct manifest *m, const char *const *paths, size_t n
 		/* Without names, whatever cannot be applied stands in the way of "everything" as well. */
 		if (!blocks || (n && !select_covers(c->path, paths, n)))
 			continue;
-		buf_addf(problems, "%s: not applied: %s\n", c->path, c->why);
+		/* One line a path: a newline in a name must not begin another. */
+		_cleanup_free_ char *path = safe_dup(c->path);
+		buf_addf(problems, "%s: not applied: %s\n", path ? path : "?", c->why);
 		bad++;
 	}
 	return bad ? err_set(err, E_CONFLICT, "changes: %zu paths cannot be applied, so nothing was; name the others",
