@@ -82,7 +82,7 @@ static int select_changes(struct choice *c, const char *const *paths, size_t n, 
 		const struct change *ch = &c->m->change[i];
 
 		if (!paths)
-			c->chosen[i] = ch->status != CHANGE_WITHHELD && ch->status != CHANGE_IGNORED;
+			c->chosen[i] = ch->status != CHANGE_WITHHELD && ch->status != CHANGE_IGNORED && !ch->runs_later;
 		if (!c->chosen[i])
 			continue;
 		/* Whatever the manifest says of it. */
