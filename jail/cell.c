@@ -70,8 +70,12 @@ static int check_spec(const struct cell_spec *spec, struct err *err)
 	for (int i = 0; i < 3; i++) {
 		struct stat st;
 
-		if (spec->stdio[i] >= 0 && (fstat(spec->stdio[i], &st) < 0 || S_ISDIR(st.st_mode)))
-			return err_set(err, E_INVALID, "cell: standard stream %d is closed or a folder", i);
+		/* By list.  A folder is a way out of the root; a socket of the host's network namespace can be
+		 * connected anew from within; what else a descriptor can be (pidfd, epoll) is no stream. */
+		if (spec->stdio[i] >= 0 && (fstat(spec->stdio[i], &st) < 0 ||
+					    !(S_ISREG(st.st_mode) || S_ISCHR(st.st_mode) || S_ISFIFO(st.st_mode))))
+			return err_set(err, E_INVALID,
+				       "cell: standard stream %d is no file, pipe or terminal; redirect it", i);
 	}
 	return cell_check_paths(spec, err);
 }
@@ -94,12 +98,17 @@ static int make_layer_folders(struct start *s, struct err *err)
 
 	for (size_t i = 0; i < ARRAY_LEN(layer_folders); i++) {
 		const char *name = layer_folders[i];
+		struct stat st;
 		bool fresh = mkdirat(layer, name, 0700) == 0;
 
 		if (!fresh && errno != EEXIST)
 			return err_errno(err, E_IO, errno, "layer/%s", name);
 		if (fresh && strcmp(name, "upper") == 0)
 			s->new_upper = true;
+		/* The workspace itself, as an earlier command may have left it: no program would start in it again. */
+		if (!fresh && fstatat(layer, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && (st.st_mode & 0700) != 0700 &&
+		    fchmodat(layer, name, (st.st_mode & 07777) | 0700, AT_SYMLINK_NOFOLLOW) < 0)
+			return err_errno(err, E_IO, errno, "layer/%s", name);
 		if (fresh && s->spec->idmap_base &&
 		    fchownat(layer, name, (uid_t)(s->spec->idmap_base + IDMAP_AGENT),
 			     (gid_t)(s->spec->idmap_base + IDMAP_AGENT), AT_SYMLINK_NOFOLLOW) < 0)

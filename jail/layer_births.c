@@ -145,7 +145,7 @@ static int save(const struct layer *l, const struct buf *file, struct err *err)
 int layer_note_birth(const struct layer *l, int64_t birth_us, struct err *err)
 {
 	_cleanup_births_ struct births old = { 0 };
-	_cleanup_fd_ int upper = walk_open(l->layer_fd, "upper");
+	_cleanup_fd_ int upper = walk_open_upper(l->layer_fd);
 
 	if (upper < 0 && errno != ENOENT)
 		return err_errno(err, E_IO, errno, "the staged layer");

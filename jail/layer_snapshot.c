@@ -536,7 +536,7 @@ static void snapshot_free(struct snapshot *s)
 
 int layer_snapshot(const struct layer *l, struct manifest *ret, struct err *err)
 {
-	_cleanup_fd_ int upper = walk_open(l->layer_fd, "upper"), real = -1, mask = -1;
+	_cleanup_fd_ int upper = walk_open_upper(l->layer_fd), real = -1, mask = -1;
 
 	if (upper < 0 && errno != ENOENT)
 		return err_errno(err, E_IO, errno, "the staged layer");

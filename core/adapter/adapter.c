@@ -10,9 +10,13 @@
 #include "jail/confine.h"
 
 #define READ_SIZE (64u << 10)
+#define OUT_MAX (64u << 20)  /* bytes that wait for the keeper */
+#define OUT_HIGH (8u << 20)  /* above it the hand is not read */
+#define LAST_WORDS_MS 5000
 
 struct adapter {
 	struct frame_reader keeper;
+	struct frame_writer out; /* to the keeper */
 	struct mcp_client mcp;
 	struct err err;
 };
@@ -23,7 +27,7 @@ static int send_object(struct adapter *a, uint32_t type, json_node *object)
 
 	if (!owned)
 		return err_set(&a->err, E_NOMEM, "adapter: out of memory");
-	return wire_send(HELPER_FD, type, owned, &a->err);
+	return wire_queue(&a->out, type, owned, &a->err);
 }
 
 /* ---- from the keeper */
@@ -152,14 +156,18 @@ static int turn_once(struct adapter *a, const char **ret_why)
 {
 	struct pollfd fds[3] = {
 		{ .fd = HELPER_FD, .events = POLLIN },
-		{ .fd = ADAPTER_HAND_OUT, .events = POLLIN },
+		{ .fd = a->out.out.len < OUT_HIGH ? ADAPTER_HAND_OUT : -1, .events = POLLIN },
 		{ .fd = a->mcp.out.len ? ADAPTER_HAND_IN : -1, .events = POLLOUT },
 	};
 	int r = 0;
 
+	if (frame_waiting(&a->out))
+		fds[0].events |= POLLOUT;
 	if (poll(fds, ARRAY_LEN(fds), -1) < 0)
 		return errno == EINTR ? 0 : err_errno(&a->err, E_IO, errno, "adapter: poll");
-	if (fds[0].revents)
+	if (fds[0].revents & POLLOUT)
+		r = frame_flush(&a->out, &a->err);
+	if (r == 0 && (fds[0].revents & ~POLLOUT))
 		r = keeper_readable(a);
 	if (r == 0 && fds[1].revents)
 		r = hand_readable(a, ret_why);
@@ -180,6 +188,7 @@ int adapter_main(int argc, char **argv)
 	if (confine_self(argc > 1 ? atol(argv[1]) : 0, &missing, &a.err) < 0)
 		return 3;
 	frame_reader_init(&a.keeper, HELPER_FD, FRAME_MAX);
+	frame_writer_init(&a.out, HELPER_FD, OUT_MAX);
 	mcp_client_init(&a.mcp);
 	r = mcp_client_start(&a.mcp, &a.err);
 	while (r == 0)
@@ -188,8 +197,10 @@ int adapter_main(int argc, char **argv)
 		json_node *frame = cJSON_CreateObject();
 
 		cJSON_AddStringToObject(frame, "why", why);
-		(void)!send_object(&a, WIRE_BROKEN, frame);
+		if (send_object(&a, WIRE_BROKEN, frame) == 0)
+			(void)!frame_drain(&a.out, LAST_WORDS_MS, &a.err);
 	}
 	mcp_client_free(&a.mcp);
+	frame_writer_free(&a.out);
 	return r == E_CLOSED ? 0 : 3;
 }

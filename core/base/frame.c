@@ -183,10 +183,9 @@ static void advance(struct msghdr *m, size_t sent)
 	}
 }
 
-static int send_all(int fd, struct msghdr *m, int timeout_ms, struct err *err)
+/* Sends what the peer takes at once: 1 when that was all, 0 when something is left. */
+static int send_now(int fd, struct msghdr *m, struct err *err)
 {
-	int64_t deadline = clock_mono_ms() + timeout_ms;
-
 	while (m->msg_iovlen) {
 		/* MSG_DONTWAIT on a blocking socket too: else a peer that stops reading holds us for ever. */
 		ssize_t sent = sendmsg(fd, m, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -201,17 +200,30 @@ static int send_all(int fd, struct msghdr *m, int timeout_ms, struct err *err)
 			continue;
 		if (errno == EPIPE || errno == ECONNRESET)
 			return err_errno(err, E_CLOSED, errno, "writing to the peer");
-		if (errno != EAGAIN)
-			return err_errno(err, E_IO, errno, "writing to the peer");
-
-		struct pollfd p = { .fd = fd, .events = POLLOUT };
-		int n = poll(&p, 1, left_ms(deadline));
-		if (n < 0 && errno != EINTR)
-			return err_errno(err, E_IO, errno, "waiting for the peer");
-		if (n == 0)
-			return err_errno(err, E_CLOSED, ETIMEDOUT, "peer does not read");
+		return errno == EAGAIN ? 0 : err_errno(err, E_IO, errno, "writing to the peer");
 	}
-	return 0;
+	return 1;
+}
+
+static int wait_writable(int fd, int64_t deadline, struct err *err)
+{
+	struct pollfd p = { .fd = fd, .events = POLLOUT };
+	int n = poll(&p, 1, left_ms(deadline));
+
+	if (n < 0 && errno != EINTR)
+		return err_errno(err, E_IO, errno, "waiting for the peer");
+	return n == 0 ? err_errno(err, E_CLOSED, ETIMEDOUT, "peer does not read") : 0;
+}
+
+static int send_all(int fd, struct msghdr *m, int timeout_ms, struct err *err)
+{
+	int64_t deadline = clock_mono_ms() + timeout_ms;
+	int r;
+
+	while ((r = send_now(fd, m, err)) == 0)
+		if ((r = wait_writable(fd, deadline, err)) < 0)
+			break;
+	return r < 0 ? r : 0;
 }
 
 static int send_frame(int fd, int timeout_ms, uint32_t type, const void *data, size_t len, const int *fds, size_t nfds,
@@ -250,6 +262,63 @@ int frame_send_within(int fd, int timeout_ms, uint32_t type, const void *data, s
 int frame_send_fds(int fd, uint32_t type, const void *data, size_t len, const int *fds, size_t nfds, struct err *err)
 {
 	return send_frame(fd, FRAME_SEND_MS, type, data, len, fds, nfds, err);
+}
+
+void frame_writer_init(struct frame_writer *w, int fd, size_t max)
+{
+	*w = (struct frame_writer){ .fd = fd, .out = BUF_INIT(max) };
+}
+
+void frame_writer_free(struct frame_writer *w)
+{
+	buf_free(&w->out);
+	w->fd = -1;
+}
+
+bool frame_waiting(const struct frame_writer *w)
+{
+	return w->out.len > 0;
+}
+
+int frame_flush(struct frame_writer *w, struct err *err)
+{
+	struct iovec iov = { w->out.data, w->out.len };
+	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	if (!w->out.len)
+		return 0;
+	int r = send_now(w->fd, &m, err);
+	if (r < 0)
+		return r;
+	buf_consume(&w->out, w->out.len - (r ? 0 : iov.iov_len));
+	if (!w->out.len && w->out.cap > KEEP_MAX)
+		buf_free(&w->out);
+	return 0;
+}
+
+int frame_queue(struct frame_writer *w, uint32_t type, const void *data, size_t len, struct err *err)
+{
+	char header[HEADER_LEN];
+
+	if (len > FRAME_MAX)
+		return err_set(err, E_LIMIT, "message of %zu bytes: at most %u can be sent", len, FRAME_MAX);
+	put_u32(header, (uint32_t)len);
+	put_u32(header + 4, type);
+	buf_add(&w->out, header, sizeof(header));
+	buf_add(&w->out, data, len);
+	int r = buf_check(&w->out, "messages that the peer has not read", err);
+	return r < 0 ? r : frame_flush(w, err);
+}
+
+int frame_drain(struct frame_writer *w, int timeout_ms, struct err *err)
+{
+	int64_t deadline = clock_mono_ms() + timeout_ms;
+	int r;
+
+	while ((r = frame_flush(w, err)) == 0 && frame_waiting(w))
+		if ((r = wait_writable(w->fd, deadline, err)) < 0)
+			break;
+	return r;
 }
 
 /* Takes the descriptors out of a received message; those beyond `max` are closed. */

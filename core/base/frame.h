@@ -6,6 +6,7 @@
 #ifndef WARDER_BASE_FRAME_H
 #define WARDER_BASE_FRAME_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -44,6 +45,21 @@ int frame_wait(struct frame_reader *r, int timeout_ms, struct frame *ret, struct
 #define FRAME_SEND_MS 30000
 int frame_send(int fd, uint32_t type, const void *data, size_t len, struct err *err) WARN_UNUSED;
 int frame_send_within(int fd, int timeout_ms, uint32_t type, const void *data, size_t len, struct err *err) WARN_UNUSED;
+
+/* Frames that wait for a peer: nothing blocks, whatever the peer does.  The owner polls for POLLOUT while
+ * frame_waiting(), and then flushes.  After a failure the stream may end in half a frame: close it. */
+struct frame_writer {
+	int fd; /* not owned; a socket, blocking or not */
+	struct buf out;
+};
+void frame_writer_init(struct frame_writer *w, int fd, size_t max); /* bytes that may wait */
+void frame_writer_free(struct frame_writer *w);
+/* Queues a whole frame and sends what the peer takes now.  E_LIMIT when it reads too slowly for what is told to it. */
+int frame_queue(struct frame_writer *w, uint32_t type, const void *data, size_t len, struct err *err) WARN_UNUSED;
+int frame_flush(struct frame_writer *w, struct err *err) WARN_UNUSED;
+bool frame_waiting(const struct frame_writer *w);
+/* Blocks until nothing waits, at most `timeout_ms` (E_CLOSED). */
+int frame_drain(struct frame_writer *w, int timeout_ms, struct err *err) WARN_UNUSED;
 
 /* As frame_send, with up to FRAME_FDS_MAX descriptors passed along with the header (SCM_RIGHTS); and the counterpart
  * that also receives them (CLOEXEC; the caller owns fds[0..*ret_nfds-1]).  Extra descriptors are closed. */

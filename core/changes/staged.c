@@ -93,6 +93,9 @@ int staged_paths(const json_node *array, const char ***ret, size_t *ret_n, struc
 	const json_node *path;
 	size_t n = 0;
 
+	/* Anything but a list must not read as no names, which is everything. */
+	if (array && !cJSON_IsArray(array))
+		return err_set(err, E_USAGE, "paths: not a list of names");
 	if (!array || cJSON_GetArraySize(array) == 0) {
 		*ret = NULL;
 		*ret_n = 0;

@@ -32,17 +32,6 @@ static int ask(struct session_arg *s, uint32_t type, const json_node *order, jso
 	return r < 0 ? r : client_ask(&link, type, order, ret_answer, ret_problems, err);
 }
 
-static void complain_lines(const char *lines)
-{
-	for (const char *line = lines ? lines : ""; *line;) {
-		const char *nl = strchrnul(line, '\n');
-		_cleanup_free_ char *copy = strndup(line, (size_t)(nl - line));
-
-		cmd_complain(copy ? copy : "out of memory");
-		line = *nl ? nl + 1 : nl;
-	}
-}
-
 /* ---- looking */
 
 static int print_piece(const char *data, size_t len, void *arg)
@@ -182,7 +171,7 @@ static int decide(struct session_arg *s, const struct cmd_args *args, struct err
 	if (r < 0)
 		return r;
 	r = ask(s, apply ? OP_APPLY : OP_DISCARD, order, &answer, &problems, err);
-	complain_lines(problems);
+	cmd_complain_lines(problems);
 	if (r < 0)
 		return r;
 	const char *done = apply ? "applied" : "discarded";

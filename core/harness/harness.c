@@ -11,6 +11,8 @@
 #include "jail/confine.h"
 
 #define RETRIES_MAX 4
+#define OUT_MAX (64u << 20)     /* bytes that wait for the keeper */
+#define LAST_WORDS_MS 5000
 #define BACKOFF_FIRST_MS 500
 #define BACKOFF_MAX_MS 8000
 
@@ -23,6 +25,7 @@ enum phase {
 
 struct harness {
 	struct frame_reader in;
+	struct frame_writer out; /* the keeper tells us what it recorded while we are still speaking: never block */
 	const struct brain_ops *ops;
 	struct brain *brain;
 	struct session_state state;
@@ -39,7 +42,7 @@ static int send_object(struct harness *h, uint32_t type, json_node *object)
 
 	if (!owned)
 		return err_set(&h->err, E_NOMEM, "harness: out of memory");
-	return wire_send(HELPER_FD, type, owned, &h->err);
+	return wire_queue(&h->out, type, owned, &h->err);
 }
 
 static int send_error(struct harness *h, const char *kind, const char *message, const char *retry_status)
@@ -195,10 +198,18 @@ static int turn_once(struct harness *h, const struct brain_sink *sink)
 		h->ops->wait(h->brain, &brain_fd, &deadline);
 
 	struct pollfd fds[2] = { { .fd = HELPER_FD, .events = POLLIN }, { .fd = brain_fd, .events = POLLIN } };
+	if (frame_waiting(&h->out))
+		fds[0].events |= POLLOUT;
 	if (poll(fds, 2, wait_ms(deadline)) < 0 && errno != EINTR)
 		return err_errno(&h->err, E_IO, errno, "harness: poll");
 
-	if (fds[0].revents) {
+	if (fds[0].revents & POLLOUT) {
+		int r = frame_flush(&h->out, &h->err);
+
+		if (r < 0)
+			return r;
+	}
+	if (fds[0].revents & ~POLLOUT) {
 		struct frame f;
 		int r = frame_fill(&h->in, &h->err);
 
@@ -226,9 +237,10 @@ int harness_main(int argc, char **argv)
 	if (confine_self(argc > 1 ? atol(argv[1]) : 0, &missing, &h.err) < 0)
 		return 3;
 	frame_reader_init(&h.in, HELPER_FD, FRAME_MAX);
+	frame_writer_init(&h.out, HELPER_FD, OUT_MAX);
 	while ((r = turn_once(&h, &sink)) == 0)
 		;
-	if (r != E_CLOSED)
-		(void)send_error(&h, "harness_failed", h.err.text, "retrying");
+	if (r != E_CLOSED && send_error(&h, "harness_failed", h.err.text, "retrying") == 0)
+		(void)!frame_drain(&h.out, LAST_WORDS_MS, &h.err);
 	return r == E_CLOSED ? 0 : 3;
 }

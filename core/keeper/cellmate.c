@@ -14,6 +14,7 @@
 #include "core/keeper/spawn.h"
 #include "core/keeper/wire.h"
 
+#define CELL_DEATHS_MAX 3       /* in a row and never ready: the next would do the same */
 #define RESULT_MAX (4u << 20) /* bytes of one frame from the adapter */
 #define HELPER_ID_OFFSET 65534 /* within the session's id range: the adapter's and the harness's uid as root */
 
@@ -107,7 +108,12 @@ int cellmate_ensure(struct keeper *k)
 
 	if (k->cell)
 		return k->adapter_ready;
-	if (cellmate_provision(k, &err) == 0)
+	if (k->cell_deaths >= CELL_DEATHS_MAX)
+		err_set(&err, E_MACHINE,
+			"cell: its hand ended before it was ready, %d times; see whether the agent may enter %s, "
+			"staged permissions included",
+			k->cell_deaths, k->state.workspace);
+	else if (cellmate_provision(k, &err) == 0)
 		return cellmate_record_birth(k) < 0 ? k->why.code : 0;
 
 	int r = keeper_record_error(k, "jail", err.text, "exhausted");
@@ -176,6 +182,7 @@ static int take_frame(struct keeper *k, const struct frame *f)
 	switch (f->type) {
 	case WIRE_READY:
 		k->adapter_ready = true;
+		k->cell_deaths = 0;
 		return 0;
 	case WIRE_RESULT:
 		return take_result(k, frame);
@@ -209,7 +216,11 @@ int cellmate_died(struct keeper *k, const char *why)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT(2048);
 	size_t running = calls_running(k);
-	int r = cellmate_end(k, why);
+	int r;
+
+	if (!k->adapter_ready)
+		k->cell_deaths++;
+	r = cellmate_end(k, why);
 
 	if (r < 0 || !running)
 		return r;

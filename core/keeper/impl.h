@@ -65,6 +65,7 @@ struct keeper {
 	struct cell_report report;
 	struct helper adapter;
 	bool adapter_ready;
+	int cell_deaths; /* cells in a row that ended before their hand was ready */
 	int64_t call_deadline_ms[CALLS_MAX]; /* by index in state.call, of what runs */
 
 	struct helper harness;

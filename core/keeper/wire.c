@@ -47,3 +47,12 @@ int wire_send(int fd, uint32_t type, const json_node *object, struct err *err)
 	int r = buf_check(&text, "message", err);
 	return r < 0 ? r : frame_send(fd, type, buf_str(&text), text.len, err);
 }
+
+int wire_queue(struct frame_writer *w, uint32_t type, const json_node *object, struct err *err)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT(FRAME_MAX);
+
+	json_write(object, &text);
+	int r = buf_check(&text, "message", err);
+	return r < 0 ? r : frame_queue(w, type, buf_str(&text), text.len, err);
+}

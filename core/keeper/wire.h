@@ -48,7 +48,8 @@ struct wire_event {
 };
 int wire_event_read(const char *data, size_t len, struct wire_event *ret, struct err *err) WARN_UNUSED;
 
-/* frame_send of a JSON object. */
+/* frame_send and frame_queue of a JSON object. */
 int wire_send(int fd, uint32_t type, const json_node *object, struct err *err) WARN_UNUSED;
+int wire_queue(struct frame_writer *w, uint32_t type, const json_node *object, struct err *err) WARN_UNUSED;
 
 #endif

@@ -247,6 +247,47 @@ static void test_gone(void)
 	is_int(frame_fill(&q.reader, &err), E_CLOSED, "a peer that died with unread bytes (ECONNRESET): E_CLOSED");
 }
 
+/* Two peers that both speak before they listen: with a queue on each side neither waits for the other. */
+static void test_queue(void)
+{
+	_cleanup_pair_ struct pair p;
+	_cleanup_free_ char *data = calloc(1, FRAME_MAX);
+	struct frame_writer w;
+	struct frame f;
+	struct err err;
+	int got = 0;
+
+	pair_open(&p, FRAME_MAX);
+	frame_writer_init(&w, p.fd[0], 3 * (1u << 20) + 64);
+	is_int(frame_queue(&w, 7, "small", 5, &err), 0, "a small frame goes at once");
+	ok(!frame_waiting(&w), "and does not wait");
+	for (uint32_t i = 0; i < 3; i++)
+		is_int(frame_queue(&w, i, data, 1u << 20, &err), 0, "a large one is queued, read or not");
+	ok(frame_waiting(&w), "it waits");
+	int64_t start = clock_mono_ms();
+	is_int(frame_drain(&w, 50, &err), E_CLOSED, "nobody reads: the wait ends");
+	ok(clock_mono_ms() - start >= 50, "not before its time");
+	nonblock(p.fd[1]);
+	while (got < 4 && frame_flush(&w, &err) == 0 && frame_fill(&p.reader, &err) == 0)
+		while (frame_next(&p.reader, &f, &err) == 1)
+			got += got == 0 ? is_frame(&f, 7, "small", 5)
+					: f.type == (uint32_t)got - 1 && f.len == 1u << 20;
+	is_int(got, 4, "all come whole and in order");
+	ok(!frame_waiting(&w), "nothing waits any more");
+
+	while (frame_queue(&w, 1, data, 1u << 20, &err) == 0)
+		continue;
+	ok(strstr(err.text, "has not read") != NULL, "more than may wait is refused: %s", err.text);
+	frame_writer_free(&w);
+
+	_cleanup_pair_ struct pair q;
+	pair_open(&q, 100);
+	frame_writer_init(&w, q.fd[0], 100);
+	fd_close(&q.fd[1]);
+	is_int(frame_queue(&w, 1, "x", 1, &err), E_CLOSED, "a peer that is gone: E_CLOSED");
+	frame_writer_free(&w);
+}
+
 static int count_fds(void)
 {
 	int n = 0;
@@ -343,6 +384,7 @@ int main(void)
 	test_large();
 	test_time();
 	test_gone();
+	test_queue();
 	test_descriptors();
 	return tap_end();
 }

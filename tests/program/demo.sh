@@ -7,7 +7,7 @@ run sh "$top_srcdir/tests/demo.sh" "$top_builddir"
 is "$status" 0 "the demo ends well: $err"
 for want in 'session.created .*careful' "cannot access '/home/agent/.ssh'" 'Network is unreachable' 'deny once Keep the test' \
 	'ok replaced 1 occurrence in sum.c' 'ok PASS: sum is 10' 'session.status_idle +end_turn' '^unchanged$' \
-	'^\+	for \(int i = 0; i < n; i\+\+\)$' '^1 paths applied$' ' 1 file changed, 1 insertion' '^intact: session '; do
+	'^\+	for \(int i = 0; i < n; i\+\+\)$' '^1 path applied$' ' 1 file changed, 1 insertion' '^intact: session '; do
 	like "$out" "$want" "it shows: $want"
 done
 unlike "$out" 'not a real key' "the key is never read"

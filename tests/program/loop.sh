@@ -119,6 +119,20 @@ is "$status" 0 "three calls in one turn"
 is "$(body agent.tool_result | wc -l)" 3 "three results"
 like "$kinds" 'tool.started tool.started agent.tool_result agent.tool_result tool.started agent.tool_result' "reads side by side, the command after them"
 
+# The harness speaks while the keeper tells it what it has recorded: more than the socket between them holds, both ways.
+large=$(head -c 100000 /dev/zero | tr '\0' x)
+{
+	printf '{"content":['
+	for n in 1 2 3 4 5 6 7 8; do
+		printf '%s{"type":"tool_use","name":"write","input":{"file_path":"f%d","content":"%s"}}' "${comma-}" "$n" "$large"
+		comma=,
+	done
+	printf ']}\n{"content":[{"type":"text","text":"done"}]}\n'
+} >"$work/large"
+run timeout 25 "$WARDER_BIN" run -m "scripted:$work/large" --headless "write"
+is "$status" 0 "a turn with much content ends"
+is "$(printf '%s\n' "$out" | grep -c '"kind":"agent.tool_result"')" 8 "with all its results"
+
 warder_run folder <<'S'
 {"content":[{"type":"tool_use","name":"bash","input":{"command":"mkdir sub && cd sub"}}]}
 {"content":[{"type":"tool_use","name":"bash","input":{"command":"pwd"}}]}
