@@ -67,8 +67,12 @@ static int open_given(const char *what, const char *path, int flags, int *ret_fd
 				 path);
 
 	struct statfs fs;
-	if (fstatfs(fd, &fs) < 0)
+	struct stat st;
+	if (fstat(fd, &st) < 0 || fstatfs(fd, &fs) < 0)
 		return err_errno(err, E_IO, errno, "%s %s", what, path);
+	/* Known by its name, and closed to the operator himself. */
+	if (S_ISDIR(st.st_mode) && faccessat(fd, ".", F_OK, 0) < 0)
+		return err_errno(err, E_USAGE, errno, "%s %s", what, path);
 	for (size_t i = 0; i < ARRAY_LEN(kernel_fs); i++)
 		if ((long)fs.f_type == kernel_fs[i].magic)
 			return err_set(err, E_USAGE, "%s %s: is on %s, the kernel's own; " ADVICE, what, path,

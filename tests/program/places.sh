@@ -44,6 +44,14 @@ refused 2 "workspace /etc: holds the machine's passwords; choose a project's fol
 refused 2 "path /etc: holds the machine's passwords; choose a project's folder" "$WARDER_BIN" jail --ro /etc -- true
 refused 2 "path /: is the whole machine; choose a project's folder" "$WARDER_BIN" jail --rw / -- true
 
+if [ "$(id -u)" -ne 0 ]; then
+	mkdir -m 000 "$work/shut"
+	refused 2 "path $work/shut: Permission denied" "$WARDER_BIN" jail --ro "$work/shut" -- true
+	refused 2 "workspace $work/shut: Permission denied" \
+		"$WARDER_BIN" run -m "scripted:$work/script" -w "$work/shut" --headless x
+else
+	skip 'root enters every folder' 'a folder that cannot be entered'
+fi
 name=$work/$(printf 'not\377utf8')
 mkdir "$name"
 run "$WARDER_BIN" run -m "scripted:$work/script" -w "$name" --headless x
