@@ -105,4 +105,20 @@ is "$status" 2 "the change of a workspace that is gone"
 like "$err" "^warder: the workspace $work/gone: No such file or directory; put it back" "is not shown, with the reason"
 run "$WARDER_BIN" wake - --headless
 is "$status" 2 "and the session is not woken without it"
+
+# The log goes away under its keeper: what cannot be read later is not gone on with.
+cat >"$work/slow" <<'S'
+{"content":[{"type":"tool_use","name":"bash","input":{"command":"sleep 1; echo x > one"}}]}
+{"content":[{"type":"tool_use","name":"bash","input":{"command":"sleep 60"}}]}
+{"content":[{"type":"text","text":"done"}]}
+S
+id=$("$WARDER_BIN" run -m "scripted:$work/slow" --detach x)
+keeper=$("$WARDER_BIN" ls --json | sed -n "s/.*\"session\":\"$id\".*\"keeper\":\([0-9]*\).*/\1/p")
+check "control: its keeper lives" kill -0 "$keeper"
+rm "$WARDER_HOME/sessions/$id/log.db"
+for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30; do
+	kill -0 "$keeper" 2>/dev/null || break
+	sleep 0.1
+done
+check "a keeper whose log was removed ends, and its cell with it" sh -c '! kill -0 "$1" 2>/dev/null' sh "$keeper"
 tap_end
