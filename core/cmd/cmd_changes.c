@@ -120,7 +120,8 @@ static int confirm(struct session_arg *s, json_node *order, struct err *err)
 	_cleanup_(free_list) const char **paths = NULL;
 	char hex[DIGEST_HEX_LEN + 1], word[16] = "";
 	size_t later = 0, n = 0;
-	int r = staged_paths(json_get(order, "paths"), &paths, &n, err);
+	_cleanup_json_ json_node *named = cJSON_Duplicate(json_get(order, "paths"), true);
+	int r = staged_paths(named, &paths, &n, err);
 
 	if (r == 0 && n)
 		r = look(s, &staged, &m, err);
@@ -152,7 +153,10 @@ static int take_paths(const struct cmd_args *args, json_node *list, struct err *
 			path += 2 + strspn(path + 2, "/");
 		if (!path[0])
 			return err_set(err, E_USAGE, "changes: an empty path; name a path that warder changes lists");
-		cJSON_AddItemToArray(list, cJSON_CreateString(path));
+		/* A name that gets lost would make the list shorter, and no names are everything. */
+		json_node *name = staged_path(&(struct change){ .path = path, .why = "", .note = "" });
+		if (!cJSON_AddItemToArray(list, name))
+			return err_set(err, E_NOMEM, "changes: out of memory");
 	}
 	return 0;
 }

@@ -150,7 +150,7 @@ check "it is there" [ -e later/setup.py ]
 
 # With a keeper that lives: the same, through it; and its cell sees the new state.
 cat >"$work/live" <<'S'
-{"content":[{"type":"tool_use","name":"bash","input":{"command":"echo live > live"}}]}
+{"content":[{"type":"tool_use","name":"bash","input":{"command":"echo live > live; echo raw > $(printf 'a\\377b')"}}]}
 {"content":[{"type":"text","text":"x"}]}
 S
 id=$("$WARDER_BIN" run -m "scripted:$work/live" --detach x)
@@ -161,8 +161,11 @@ done
 like "$("$WARDER_BIN" ls --json | grep "$id")" '"state":"idle","pid":\{"keeper":[0-9]+' "a detached session is idle and alive"
 run "$WARDER_BIN" changes "$id"
 like "$out" '^\+live$' "its change is shown"
+run "$WARDER_BIN" changes "$id" --apply "$(printf 'a\377b')"
+is "$status $out" "0 1 path applied" "a name that is not UTF-8 is applied by it: $err"
+is "$(cat a?b)" raw "and is there"
 run "$WARDER_BIN" changes "$id" --apply
-is "$status" 0 "and applied through the keeper"
+is "$status" 0 "and the rest applied through the keeper"
 is "$(cat live)" live "into the real file"
 run "$WARDER_BIN" stop "$id"
 is "$status" 0 "stopped"

@@ -44,6 +44,12 @@ refused 2 "workspace /etc: holds the machine's passwords; choose a project's fol
 refused 2 "path /etc: holds the machine's passwords; choose a project's folder" "$WARDER_BIN" jail --ro /etc -- true
 refused 2 "path /: is the whole machine; choose a project's folder" "$WARDER_BIN" jail --rw / -- true
 
+name=$work/$(printf 'not\377utf8')
+mkdir "$name"
+run "$WARDER_BIN" run -m "scripted:$work/script" -w "$name" --headless x
+is "$status" 2 "a workspace whose path is not UTF-8"
+like "$err" '^warder: --workspace .*: its path is not UTF-8; rename it$' "is refused with the reason"
+
 # Outputs.
 refused 3 'standard output: cannot be written' sh -c 'exec "$1" --version >/dev/full' sh "$WARDER_BIN"
 refused 3 'standard output: cannot be written' sh -c 'exec "$1" run --help >/dev/full' sh "$WARDER_BIN"
