@@ -118,7 +118,8 @@ int client_reach(const struct home *home, const char *session, int session_fd, s
 		if (!log_is_locked(session_fd))
 			return E_NOTFOUND;
 		if (waited >= REACH_WAIT_MS)
-			return err_set(err, E_BUSY, "session %s: its keeper does not answer; try again, or look at it with ps",
+			return err_set(err, E_BUSY,
+				       "session %s: its keeper does not answer; try again, or look at it with ps",
 				       session);
 		(void)poll(NULL, 0, REACH_POLL_MS);
 	}

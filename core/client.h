@@ -22,8 +22,8 @@ struct client_link {
 
 /* Connects and says hello.  E_NOTFOUND when no keeper listens. */
 int client_connect(const struct home *home, const char *session, struct client_link *ret, struct err *err) WARN_UNUSED;
-/* The writer lock of the session folder is held, by a keeper that listens, or by one that starts or ends at this moment:
- * connects, waiting for the former.  E_NOTFOUND: the lock is free after all. */
+/* The writer lock of the session folder is held, by a keeper that listens, or by one that starts or ends at this
+ * moment: connects, waiting for the former.  E_NOTFOUND: the lock is free after all. */
 int client_reach(const struct home *home, const char *session, int session_fd, struct client_link *ret,
 		 struct err *err) WARN_UNUSED;
 /* Starts a keeper with an order (keeper.h) and waits for its answer; *ret_session is its id. */

@@ -14,6 +14,8 @@
 #include "core/keeper/spawn.h"
 #include "core/keeper/wire.h"
 
+#define READY_DEADLINE_MS (60 * 1000)
+#define CELL_DEATHS_MAX 3
 #define RESULT_MAX (4u << 20) /* bytes of one frame from the adapter */
 #define HELPER_ID_OFFSET 65534 /* within the session's id range: the adapter's and the harness's uid as root */
 
@@ -48,6 +50,7 @@ static int start_adapter(struct keeper *k, int hand_in, int hand_out, struct err
 		return r;
 	k->adapter.fd = steal_fd(&ours);
 	k->adapter_ready = false;
+	k->ready_deadline_ms = clock_mono_ms() + READY_DEADLINE_MS;
 	frame_reader_init(&k->adapter.in, k->adapter.fd, RESULT_MAX);
 	return 0;
 }
@@ -107,7 +110,11 @@ int cellmate_ensure(struct keeper *k)
 
 	if (k->cell)
 		return k->adapter_ready;
-	if (cellmate_provision(k, &err) == 0)
+	if (k->cell_deaths >= CELL_DEATHS_MAX)
+		(void)err_set(&err, E_MACHINE,
+			      "cell: it ended %d times before its hand was ready; see warder doctor, then wake",
+			      k->cell_deaths);
+	else if (cellmate_provision(k, &err) == 0)
 		return cellmate_record_birth(k) < 0 ? k->why.code : 0;
 
 	int r = keeper_record_error(k, "jail", err.text, "exhausted");
@@ -176,6 +183,7 @@ static int take_frame(struct keeper *k, const struct frame *f)
 	switch (f->type) {
 	case WIRE_READY:
 		k->adapter_ready = true;
+		k->cell_deaths = 0;
 		return 0;
 	case WIRE_RESULT:
 		return take_result(k, frame);
@@ -209,6 +217,9 @@ int cellmate_died(struct keeper *k, const char *why)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT(2048);
 	size_t running = calls_running(k);
+
+	if (!k->adapter_ready)
+		k->cell_deaths++;
 	int r = cellmate_end(k, why);
 
 	if (r < 0 || !running)

@@ -270,7 +270,8 @@ static void test_queue(void)
 	nonblock(p.fd[1]);
 	while (got < 4 && frame_flush(&w, &err) == 0 && frame_fill(&p.reader, &err) == 0)
 		while (frame_next(&p.reader, &f, &err) == 1)
-			got += got == 0 ? is_frame(&f, 7, "small", 5) : f.type == (uint32_t)got - 1 && f.len == 1u << 20;
+			got += got == 0 ? is_frame(&f, 7, "small", 5)
+					: f.type == (uint32_t)got - 1 && f.len == 1u << 20;
 	is_int(got, 4, "all come whole and in order");
 	ok(!frame_waiting(&w), "nothing waits any more");
 
