@@ -118,7 +118,11 @@ static int on_request_start(struct fold *f)
 static int on_request_end(struct fold *f)
 {
 	const json_node *usage = json_get(f->body, "model_usage");
+	const char *stop = json_get_str(f->body, "stop_reason");
 
+	free_charp(&f->s->request_stop);
+	if (stop && !(f->s->request_stop = strdup(stop)))
+		return err_set(f->err, E_NOMEM, "session: out of memory");
 	f->s->request_open = false;
 	f->s->requests_ended++;
 	f->s->request_failed = json_get_bool(f->body, "is_error", false);
@@ -373,6 +377,7 @@ void session_state_free(struct session_state *s)
 	free(s->preset);
 	free(s->level);
 	free(s->stop_reason);
+	free(s->request_stop);
 	free(s->cwd);
 	json_free(&s->applying);
 	*s = (struct session_state){ 0 };
@@ -412,6 +417,11 @@ size_t session_state_open_calls(const struct session_state *s)
 		if (!s->call[i].done)
 			n++;
 	return n;
+}
+
+bool session_state_turn_over(const struct session_state *s)
+{
+	return s->running && s->requests_ended && !s->request_open && !s->turn_due && !session_state_open_calls(s);
 }
 
 const char *session_state_name(const struct session_state *s, bool alive)
