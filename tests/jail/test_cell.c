@@ -82,7 +82,7 @@ static void test_root(struct fixture *f)
 		secret, f->ws);
 	snprintf(secret, sizeof(secret), "read:%s/outside: ENOENT", f->dir);
 	static const char *const lines[] = {
-		"read:/etc/shadow: ENOENT",   "list:/sys: ENOENT",        "list:/srv: ENOENT", 
+		"read:/etc/shadow: ENOENT",   "list:/sys: ENOENT",        "list:/srv: ENOENT",
 		"write:/usr/bin/env: EACCES", "create:/usr/x: EROFS",     "create:/etc/x: EROFS",
 		"create:/x: EROFS",           "create:/var/x: EROFS",     "create:/run/x: EROFS",
 		"create:/tmp/x: ok",          "create:/home/agent/x: ok", "create:/dev/shm/x: ok",
