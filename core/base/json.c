@@ -4,13 +4,39 @@
 
 #include "core/base/json_members.h"
 
+/* An allocation was refused while a tree was built. */
+static bool building_failed;
+
+static void *allocate(size_t size)
+{
+	void *memory = malloc(size);
+
+	building_failed |= !memory;
+	return memory;
+}
+
+__attribute__((constructor)) static void set_hooks(void)
+{
+	cJSON_Hooks hooks = { .malloc_fn = allocate, .free_fn = free };
+
+	cJSON_InitHooks(&hooks);
+}
+
+bool json_building_failed(void)
+{
+	return building_failed;
+}
+
 int json_parse(const char *text, size_t len, json_node **ret, struct err *err)
 {
 	int r = json_validate(text, len, NULL, err);
 	if (r < 0)
 		return r;
 
+	bool failed_before = building_failed;
 	json_node *node = cJSON_ParseWithLength(text, len);
+	/* This one is told to the caller. */
+	building_failed = failed_before;
 	/* The validator admits nothing that cJSON refuses, so what is left is memory. */
 	if (!node)
 		return err_set(err, E_NOMEM, "JSON: out of memory");

@@ -144,12 +144,19 @@ static void write_node(const json_node *node, bool sorted, struct buf *out)
 	}
 }
 
+static void write_tree(const json_node *node, bool sorted, struct buf *out)
+{
+	if (json_building_failed() && !out->failed)
+		out->failed = E_NOMEM;
+	write_node(node, sorted, out);
+}
+
 void json_write(const json_node *node, struct buf *out)
 {
-	write_node(node, false, out);
+	write_tree(node, false, out);
 }
 
 void json_write_canonical(const json_node *node, struct buf *out)
 {
-	write_node(node, true, out);
+	write_tree(node, true, out);
 }

@@ -74,7 +74,8 @@ void brainlink_end(struct keeper *k)
  * turn. */
 static int died(struct keeper *k, const char *why)
 {
-	bool give_up = ++k->harness_deaths >= HARNESS_DEATHS_MAX;
+	bool needed = k->state.running && !session_state_open_calls(&k->state);
+	bool give_up = needed && ++k->harness_deaths >= HARNESS_DEATHS_MAX;
 	int r;
 
 	brainlink_end(k);
@@ -94,27 +95,53 @@ int brainlink_send_event(struct keeper *k, const struct event *e)
 	if (!k->harness.pid)
 		return 0;
 	wire_event_write(e, &text);
-	/* A harness that does not take it is ended; the next turn starts another, and the log has the event all the
+	/* A harness that does not take it is ended, and brainlink_advance() counts it; the log has the event all the
 	 * same. */
-	if (text.failed || frame_send(k->harness.fd, WIRE_EVENT, buf_str(&text), text.len, &err) < 0)
+	if (text.failed || frame_send(k->harness.fd, WIRE_EVENT, buf_str(&text), text.len, &err) < 0) {
 		brainlink_end(k);
+		k->harness_deaf = true;
+	}
 	return 0;
 }
 
-int brainlink_advance(struct keeper *k)
+static bool is_due(const struct keeper *k)
 {
 	const struct session_state *s = &k->state;
-	bool due = s->turn_due || (s->request_open && !k->request_live);
+
+	return s->running && !k->turn_told && (s->turn_due || (s->request_open && !k->request_live));
+}
+
+static int tell_turn(struct keeper *k)
+{
 	struct err err = { 0 };
 
-	if (!s->running || !due || k->turn_told)
-		return 0;
 	if (!k->harness.pid && start_harness(k, &err) < 0)
 		return died(k, err.text);
+	/* It may have been ended while it was told what happened so far. */
+	if (!k->harness.pid)
+		return 0;
 	if (frame_send(k->harness.fd, WIRE_TURN, NULL, 0, &err) < 0)
 		return died(k, err.text);
 	k->turn_told = true;
 	return 0;
+}
+
+static int end_turn(struct keeper *k, const char *stop_reason);
+
+int brainlink_advance(struct keeper *k)
+{
+	int r = 0;
+
+	/* Nothing else would come back here after a start that failed. */
+	do {
+		if (k->harness_deaf) {
+			k->harness_deaf = false;
+			r = died(k, "the harness does not take what it is told");
+		}
+		if (r == 0 && is_due(k))
+			r = tell_turn(k);
+	} while (r == 0 && (k->harness_deaf || is_due(k)));
+	return r == 0 && session_state_turn_over(&k->state) ? end_turn(k, k->state.request_stop) : r;
 }
 
 /* ---- what it may say, and when */
@@ -154,13 +181,18 @@ static const char *idle_reason(const char *stop_reason)
 	return "end_turn";
 }
 
-static int end_turn(struct keeper *k, const json_node *frame)
+static int end_turn(struct keeper *k, const char *stop_reason)
 {
 	int r = stage_turn_end(k);
 
 	k->harness_deaths = 0;
 	k->turn_told = false;
-	return r < 0 ? r : keeper_record_idle(k, idle_reason(json_get_str(frame, "stop_reason")));
+	return r < 0 ? r : keeper_record_idle(k, idle_reason(stop_reason));
+}
+
+static int on_turn_end(struct keeper *k, const json_node *frame)
+{
+	return end_turn(k, json_get_str(frame, "stop_reason"));
 }
 
 static int on_request_end(struct keeper *k, const json_node *frame)
@@ -178,10 +210,7 @@ static int on_request_end(struct keeper *k, const json_node *frame)
 	k->request_live = false;
 	k->turn_told = is_error; /* the harness itself asks again, after its back-off */
 
-	int r = keeper_record(k, "span.model_request_end", "agent", 0, body, LOG_NORMAL, NULL);
-	if (r < 0 || is_error || k->state.ncalls || k->state.turn_due)
-		return r;
-	return end_turn(k, frame);
+	return keeper_record(k, "span.model_request_end", "agent", 0, body, LOG_NORMAL, NULL);
 }
 
 static int on_error(struct keeper *k, const json_node *frame)
@@ -217,7 +246,7 @@ static const struct {
 	{ WIRE_CONTENT, PHASE_OPEN, on_content },
 	{ WIRE_REQUEST_END, PHASE_OPEN, on_request_end },
 	{ WIRE_ERROR, PHASE_DUE | PHASE_OPEN, on_error },
-	{ WIRE_TURN_END, PHASE_DUE, end_turn },
+	{ WIRE_TURN_END, PHASE_DUE, on_turn_end },
 };
 
 static unsigned phase_now(const struct keeper *k)

@@ -231,6 +231,20 @@ int calls_settle(struct keeper *k, const char *outcome, const char *text)
 	return r;
 }
 
+int calls_cancel(struct keeper *k)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && session_state_open_calls(&k->state) && i < k->state.ncalls; i++) {
+		const struct session_call *c = &k->state.call[i];
+
+		if (!c->started && !c->done)
+			r = record_result(k, c, "Cancelled: the operator interrupted before this call ran.",
+					  "cancelled");
+	}
+	return r;
+}
+
 size_t calls_running(const struct keeper *k)
 {
 	size_t n = 0;
@@ -243,7 +257,7 @@ size_t calls_running(const struct keeper *k)
 
 int64_t calls_next_deadline(const struct keeper *k)
 {
-	int64_t next = -1;
+	int64_t next = k->cell && !k->adapter_ready ? k->ready_deadline_ms : -1;
 
 	for (size_t i = 0; i < k->state.ncalls; i++) {
 		const struct session_call *c = &k->state.call[i];

@@ -14,6 +14,7 @@
 #include "core/keeper/spawn.h"
 #include "core/keeper/wire.h"
 
+#define READY_DEADLINE_MS (60 * 1000)
 #define CELL_DEATHS_MAX 3       /* in a row and never ready: the next would do the same */
 #define RESULT_MAX (4u << 20) /* bytes of one frame from the adapter */
 #define HELPER_ID_OFFSET 65534 /* within the session's id range: the adapter's and the harness's uid as root */
@@ -49,6 +50,7 @@ static int start_adapter(struct keeper *k, int hand_in, int hand_out, struct err
 		return r;
 	k->adapter.fd = steal_fd(&ours);
 	k->adapter_ready = false;
+	k->ready_deadline_ms = clock_mono_ms() + READY_DEADLINE_MS;
 	frame_reader_init(&k->adapter.in, k->adapter.fd, RESULT_MAX);
 	return 0;
 }
@@ -109,10 +111,10 @@ int cellmate_ensure(struct keeper *k)
 	if (k->cell)
 		return k->adapter_ready;
 	if (k->cell_deaths >= CELL_DEATHS_MAX)
-		err_set(&err, E_MACHINE,
-			"cell: its hand ended before it was ready, %d times; see whether the agent may enter %s, "
-			"staged permissions included",
-			k->cell_deaths, k->state.workspace);
+		(void)err_set(&err, E_MACHINE,
+			      "cell: its hand ended before it was ready, %d times; see whether the agent may enter %s, "
+			      "staged permissions included, and warder doctor",
+			      k->cell_deaths, k->state.workspace);
 	else if (cellmate_provision(k, &err) == 0)
 		return cellmate_record_birth(k) < 0 ? k->why.code : 0;
 
@@ -216,11 +218,10 @@ int cellmate_died(struct keeper *k, const char *why)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT(2048);
 	size_t running = calls_running(k);
-	int r;
 
 	if (!k->adapter_ready)
 		k->cell_deaths++;
-	r = cellmate_end(k, why);
+	int r = cellmate_end(k, why);
 
 	if (r < 0 || !running)
 		return r;

@@ -37,9 +37,11 @@ struct helper {
 struct client {
 	int fd; /* -1: free */
 	struct frame_reader in;
+	struct frame_writer out; /* a window that does not read must not hold the session up */
 	bool greeted;
 	bool subscribed;
-	bool owner; /* the command that started us */
+	bool behind; /* rows were written while `out` was not empty: the newest is told when it is */
+	bool owner;  /* the command that started us */
 	pid_t pid;
 	char via[160]; /* executable, tty, ssh origin: named in decisions */
 };
@@ -65,16 +67,20 @@ struct keeper {
 	struct cell_report report;
 	struct helper adapter;
 	bool adapter_ready;
-	int cell_deaths; /* cells in a row that ended before their hand was ready */
+	int64_t ready_deadline_ms; /* for adapter_ready */
+	int cell_deaths;           /* in a row, before the hand in it was ready */
 	int64_t call_deadline_ms[CALLS_MAX]; /* by index in state.call, of what runs */
 
 	struct helper harness;
 	bool request_live; /* the harness that runs now has a request open */
 	bool turn_told;    /* it was told that a turn is due */
+	bool harness_deaf; /* it did not take an event, and was ended for it */
 	int harness_deaths;
 
 	int signal_fd, listen_fd;
+	int64_t deaf_until_ms; /* of CLOCK_MONOTONIC: nobody is accepted before, 0: listen */
 	struct client client[CLIENTS_MAX];
+	bool owner_lost; /* of a headless session: nobody reads what it prints any more */
 
 	bool ending;       /* leave the loop */
 	int status;        /* exit status for the owner */
@@ -96,9 +102,12 @@ int calls_advance(struct keeper *k) WARN_UNUSED;
 /* Every call that had started and has no result gets one with this outcome. */
 int calls_settle(struct keeper *k, const char *outcome, const char *text) WARN_UNUSED;
 size_t calls_running(const struct keeper *k);
+/* After an interrupt: every call that has not started gets a result that says so. */
+int calls_cancel(struct keeper *k) WARN_UNUSED;
 /* The folder in the cell that is part of a call's action. */
 const char *calls_folder(const struct keeper *k, const struct session_call *c);
-int64_t calls_next_deadline(const struct keeper *k); /* ms of CLOCK_MONOTONIC, -1: none */
+/* ms of CLOCK_MONOTONIC, -1: none; of what runs, and of a cell that is not ready. */
+int64_t calls_next_deadline(const struct keeper *k);
 int calls_check_deadlines(struct keeper *k) WARN_UNUSED;
 /* A decision by operator or answers, compared with the digest that is pending. */
 int calls_decide(struct keeper *k, int64_t request_seq, bool allow, const char *digest, const char *note,
@@ -127,6 +136,7 @@ int operator_listen(struct keeper *k, struct err *err) WARN_UNUSED;
 int operator_add(struct keeper *k, int fd) WARN_UNUSED; /* the command that started us; takes fd */
 void operator_accept(struct keeper *k);
 int operator_readable(struct keeper *k, struct client *c) WARN_UNUSED;
+void operator_writable(struct keeper *k, struct client *c);
 void operator_tell_seq(struct keeper *k, int64_t seq);
 void operator_bye(struct keeper *k);
 
@@ -141,7 +151,9 @@ int stage_discard(struct keeper *k, const json_node *order, size_t *ret_n, struc
 struct keeper *keeper_new(void) WARN_UNUSED; /* empty; NULL when memory is short */
 void keeper_free(struct keeper **k);         /* ends what runs, says goodbye to clients, lets go of the lock */
 int keeper_advance(struct keeper *k) WARN_UNUSED;
-int keeper_interrupt(struct keeper *k, bool halt) WARN_UNUSED;
+/* Ends the turn: the operator wants to say something before it goes on. */
+int keeper_interrupt(struct keeper *k) WARN_UNUSED;
+/* Ends what runs and the keeper; the turn stays open for a wake. */
 int keeper_stop(struct keeper *k) WARN_UNUSED;
 void keeper_write_pids(struct keeper *k);
 void helper_end(struct helper *h);

@@ -59,46 +59,74 @@ static bool nothing_left(const struct keeper *k)
 	return !k->state.running && !session_state_pending(&k->state);
 }
 
+/* The operator interrupted: nothing more of this turn runs, whether it was asked about or not. */
+static int halt(struct keeper *k)
+{
+	const char *reason = k->state.stop_reason;
+	int r = calls_cancel(k);
+
+	if (r < 0 || (!k->state.running && reason && strcmp(reason, "interrupted") == 0))
+		return r;
+	return keeper_record_idle(k, "interrupted");
+}
+
 int keeper_advance(struct keeper *k)
 {
 	int r = 0;
 
 	if (k->ending)
 		return 0;
-	if (session_state_open_calls(&k->state))
-		r = calls_advance(k);
-	if (r == 0 && !k->ending && !session_state_open_calls(&k->state))
-		r = brainlink_advance(k);
+	if (k->owner_lost)
+		return keeper_stop(k);
+	if (k->state.halted) {
+		r = halt(k);
+	} else {
+		if (session_state_open_calls(&k->state))
+			r = calls_advance(k);
+		if (r == 0 && !k->ending && !session_state_open_calls(&k->state))
+			r = brainlink_advance(k);
+	}
 	if (r == 0 && k->headless && nothing_left(k))
 		k->ending = true;
 	return r;
 }
 
-/* Ends what is under way.  With `halt` the operator wants to say something before it goes on. */
-int keeper_interrupt(struct keeper *k, bool halt)
+static bool is_under_way(const struct keeper *k)
 {
-	bool under_way = k->state.running || session_state_pending(&k->state);
-	int r = 0;
+	return k->state.running || session_state_pending(&k->state);
+}
 
+/* Ends the request and the calls that run. */
+static int end_running(struct keeper *k)
+{
 	brainlink_end(k);
-	if (calls_running(k)) {
-		r = cellmate_end(k, "interrupted");
-		if (r == 0)
-			r = calls_settle(k, "cancelled",
-					 "Cancelled: the operator interrupted this call. It may have had effects.");
-	}
-	if (r == 0 && halt && under_way) {
-		json_node *body = cJSON_CreateObject();
+	if (!calls_running(k))
+		return 0;
 
-		r = keeper_record(k, "user.interrupt", "operator", 0, body, LOG_NORMAL, NULL);
-	}
-	return r == 0 && under_way ? keeper_record_idle(k, "interrupted") : r;
+	int r = cellmate_end(k, "interrupted");
+	return r < 0 ? r
+		     : calls_settle(k, "cancelled",
+				    "Cancelled: the operator interrupted this call. It may have had effects.");
+}
+
+int keeper_interrupt(struct keeper *k)
+{
+	if (!is_under_way(k))
+		return 0;
+
+	int r = keeper_record(k, "user.interrupt", "operator", 0, cJSON_CreateObject(), LOG_NORMAL, NULL);
+	if (r == 0)
+		r = end_running(k);
+	return r == 0 ? halt(k) : r;
 }
 
 int keeper_stop(struct keeper *k)
 {
-	int r = keeper_interrupt(k, false);
+	bool under_way = is_under_way(k);
+	int r = end_running(k);
 
+	if (r == 0 && under_way)
+		r = keeper_record_idle(k, "interrupted");
 	if (r == 0)
 		r = cellmate_end(k, "stopped");
 	k->ending = true;
@@ -112,8 +140,11 @@ enum slot { SLOT_SIGNAL, SLOT_LISTEN, SLOT_HARNESS, SLOT_ADAPTER, SLOT_CELL, SLO
 static int wait_ms(const struct keeper *k)
 {
 	int64_t deadline = calls_next_deadline(k);
-	int64_t left = deadline - clock_mono_ms();
 
+	if (k->deaf_until_ms && (deadline < 0 || k->deaf_until_ms < deadline))
+		deadline = k->deaf_until_ms;
+
+	int64_t left = deadline - clock_mono_ms();
 	return deadline < 0 ? -1 : left < 0 ? 0 : left > 60000 ? 60000 : (int)left;
 }
 
@@ -131,15 +162,20 @@ static int turn_once(struct keeper *k)
 {
 	struct pollfd fds[SLOT_CLIENTS + CLIENTS_MAX] = {
 		[SLOT_SIGNAL] = { .fd = k->signal_fd, .events = POLLIN },
-		[SLOT_LISTEN] = { .fd = k->listen_fd, .events = POLLIN },
+		[SLOT_LISTEN] = { .fd = k->deaf_until_ms ? -1 : k->listen_fd, .events = POLLIN },
 		[SLOT_HARNESS] = { .fd = k->harness.pid ? k->harness.fd : -1, .events = POLLIN },
 		[SLOT_ADAPTER] = { .fd = k->adapter.pid ? k->adapter.fd : -1, .events = POLLIN },
 		[SLOT_CELL] = { .fd = k->cell ? cell_pidfd(k->cell) : -1, .events = POLLIN },
 	};
 	int r = 0;
 
-	for (size_t i = 0; i < CLIENTS_MAX; i++)
-		fds[SLOT_CLIENTS + i] = (struct pollfd){ .fd = k->client[i].fd, .events = POLLIN };
+	for (size_t i = 0; i < CLIENTS_MAX; i++) {
+		const struct client *c = &k->client[i];
+
+		fds[SLOT_CLIENTS + i] = (struct pollfd){ .fd = c->fd, .events = POLLIN };
+		if (c->behind || frame_waiting(&c->out))
+			fds[SLOT_CLIENTS + i].events |= POLLOUT;
+	}
 	if (poll(fds, ARRAY_LEN(fds), wait_ms(k)) < 0)
 		return errno == EINTR ? 0 : err_errno(&k->why, E_IO, errno, "keeper: poll");
 
@@ -154,10 +190,15 @@ static int turn_once(struct keeper *k)
 		r = brainlink_readable(k);
 	if (r == 0)
 		r = calls_check_deadlines(k);
-	for (size_t i = 0; r == 0 && i < CLIENTS_MAX; i++)
-		if (fds[SLOT_CLIENTS + i].revents && k->client[i].fd >= 0)
-			r = operator_readable(k, &k->client[i]);
-	if (r == 0 && fds[SLOT_LISTEN].revents)
+	for (size_t i = 0; r == 0 && i < CLIENTS_MAX; i++) {
+		struct client *c = &k->client[i];
+
+		if (c->fd >= 0 && (fds[SLOT_CLIENTS + i].revents & POLLOUT))
+			operator_writable(k, c);
+		if (c->fd >= 0 && (fds[SLOT_CLIENTS + i].revents & ~POLLOUT))
+			r = operator_readable(k, c);
+	}
+	if (r == 0 && (fds[SLOT_LISTEN].revents || (k->deaf_until_ms && clock_mono_ms() >= k->deaf_until_ms)))
 		operator_accept(k);
 	return r == 0 ? keeper_advance(k) : r;
 }

@@ -12,14 +12,21 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "core/base/clock.h"
 #include "core/keeper/impl.h"
 #include "core/keeper/wire.h"
 #include "core/pub/op.h"
 
-static void drop(struct client *c)
+#define OUT_MAX (8u << 20) /* bytes of answers that wait for a client */
+#define DEAF_MS 1000       /* after accept(2) found no room */
+#define BYE_MS 200
+
+static void drop(struct keeper *k, struct client *c)
 {
-	fd_close(&c->fd);
+	k->owner_lost |= c->owner && k->headless;
 	frame_reader_free(&c->in);
+	frame_writer_free(&c->out);
+	fd_close(&c->fd);
 	*c = (struct client){ .fd = -1 };
 }
 
@@ -55,19 +62,31 @@ static void describe_peer(struct client *c)
 	snprintf(c->via, sizeof(c->via), "pid %d %s", (int)c->pid, exe);
 }
 
-int operator_add(struct keeper *k, int fd)
+/* Takes `fd`; NULL when there is no room, and then fd stays the caller's. */
+static struct client *add_client(struct keeper *k, int fd, pid_t pid)
 {
 	for (size_t i = 0; i < CLIENTS_MAX; i++) {
 		struct client *c = &k->client[i];
 
 		if (c->fd >= 0)
 			continue;
-		*c = (struct client){ .fd = fd, .greeted = true, .subscribed = true, .owner = true, .pid = getppid() };
+		*c = (struct client){ .fd = fd, .pid = pid };
 		describe_peer(c);
 		frame_reader_init(&c->in, fd, OP_FRAME_MAX);
-		return 0;
+		frame_writer_init(&c->out, fd, OUT_MAX);
+		return c;
 	}
-	return E_LIMIT;
+	return NULL;
+}
+
+int operator_add(struct keeper *k, int fd)
+{
+	struct client *c = add_client(k, fd, getppid());
+
+	if (!c)
+		return E_LIMIT;
+	c->greeted = c->subscribed = c->owner = true;
+	return 0;
 }
 
 void operator_accept(struct keeper *k)
@@ -76,43 +95,63 @@ void operator_accept(struct keeper *k)
 	struct ucred peer;
 	socklen_t len = sizeof(peer);
 
+	k->deaf_until_ms = 0;
+	/* Whoever waits still waits, so that poll(2) would come back at once: no descriptor or no memory is left. */
+	if (fd < 0 && errno != EAGAIN && errno != ECONNABORTED)
+		k->deaf_until_ms = clock_mono_ms() + DEAF_MS;
 	if (fd < 0 || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 || peer.uid != geteuid())
 		return;
-	for (size_t i = 0; i < CLIENTS_MAX; i++) {
-		struct client *c = &k->client[i];
-
-		if (c->fd >= 0)
-			continue;
-		*c = (struct client){ .fd = steal_fd(&fd), .pid = peer.pid };
-		describe_peer(c);
-		frame_reader_init(&c->in, c->fd, OP_FRAME_MAX);
-		return;
-	}
+	if (add_client(k, fd, peer.pid))
+		(void)steal_fd(&fd);
 }
 
-static void tell(struct client *c, uint32_t type, json_node *object)
+static void tell(struct keeper *k, struct client *c, uint32_t type, json_node *object)
 {
 	_cleanup_json_ json_node *owned = object;
 	struct err err = { 0 };
 
-	if (c->fd >= 0 && wire_send(c->fd, type, owned, &err) < 0)
-		drop(c);
+	if (c->fd >= 0 && wire_queue(&c->out, type, owned, &err) < 0)
+		drop(k, c);
 }
 
+static void tell_seq(struct keeper *k, struct client *c, int64_t seq)
+{
+	json_node *object = cJSON_CreateObject();
+
+	c->behind = false;
+	cJSON_AddNumberToObject(object, "seq", (double)seq);
+	tell(k, c, OPR_SEQ, object);
+}
+
+/* A client that does not read is told one number when it reads again, the newest. */
 void operator_tell_seq(struct keeper *k, int64_t seq)
 {
 	for (size_t i = 0; i < CLIENTS_MAX; i++) {
-		if (k->client[i].fd < 0 || !k->client[i].subscribed)
+		struct client *c = &k->client[i];
+
+		if (c->fd < 0 || !c->subscribed)
 			continue;
-		json_node *object = cJSON_CreateObject();
-		cJSON_AddNumberToObject(object, "seq", (double)seq);
-		tell(&k->client[i], OPR_SEQ, object);
+		if (frame_waiting(&c->out))
+			c->behind = true;
+		else
+			tell_seq(k, c, seq);
 	}
+}
+
+void operator_writable(struct keeper *k, struct client *c)
+{
+	struct err err = { 0 };
+
+	if (frame_flush(&c->out, &err) < 0)
+		drop(k, c);
+	else if (c->behind && !frame_waiting(&c->out))
+		tell_seq(k, c, k->state.last_seq);
 }
 
 void operator_bye(struct keeper *k)
 {
 	_cleanup_buf_ struct buf unused = BUF_INIT(1u << 20);
+	struct err err = { 0 };
 
 	answers_unused(k->answers, &unused);
 	for (size_t i = 0; i < CLIENTS_MAX; i++) {
@@ -122,8 +161,11 @@ void operator_bye(struct keeper *k)
 		cJSON_AddNumberToObject(object, "status", k->status);
 		cJSON_AddStringToObject(object, "text", k->why.code ? k->why.text : "");
 		cJSON_AddStringToObject(object, "unused", k->client[i].owner ? buf_str(&unused) : "");
-		tell(&k->client[i], OPR_BYE, object);
-		drop(&k->client[i]);
+		tell(k, &k->client[i], OPR_BYE, object);
+		/* The owner's exit status comes with it; a window that does not read has no such claim. */
+		if (k->client[i].fd >= 0)
+			(void)!frame_drain(&k->client[i].out, k->client[i].owner ? FRAME_SEND_MS : BYE_MS, &err);
+		drop(k, &k->client[i]);
 	}
 }
 
@@ -202,7 +244,7 @@ static int on_message(struct request *r)
 
 static int on_interrupt(struct request *r)
 {
-	if (keeper_interrupt(r->k, true) < 0)
+	if (keeper_interrupt(r->k) < 0)
 		return err_set(r->err, r->k->why.code, "%s", r->k->why.text);
 	return 0;
 }
@@ -260,6 +302,9 @@ static int on_adopt(struct request *r)
 			answers_free(&parsed);
 			return err_set(r->err, E_BUSY, "session: another headless run follows it; wait for its end");
 		}
+	/* The command that started it detached has no say in its end, however late it hangs up. */
+	for (size_t i = 0; i < CLIENTS_MAX; i++)
+		r->k->client[i].owner = false;
 	answers_free(&r->k->answers);
 	r->k->answers = parsed;
 	r->k->headless = true;
@@ -300,16 +345,16 @@ static int take_frame(struct keeper *k, struct client *c, const struct frame *f)
 				e = permitted[i].take(&r);
 	}
 	if (e == 0) {
-		tell(c, OPR_OK, r.answer);
+		tell(k, c, OPR_OK, r.answer);
 	} else {
 		json_free(&r.answer);
 		json_node *refusal = cJSON_CreateObject();
 		cJSON_AddNumberToObject(refusal, "status", err_exit_status(e));
 		cJSON_AddStringToObject(refusal, "text", err.text);
 		cJSON_AddStringToObject(refusal, "problems", buf_str(&r.problems));
-		tell(c, OPR_ERROR, refusal);
-		if (e == E_PROTOCOL)
-			drop(c);
+		tell(k, c, OPR_ERROR, refusal);
+		if (e == E_PROTOCOL && c->fd >= 0)
+			drop(k, c);
 	}
 	buf_free(&r.problems);
 	return k->why.code;
@@ -319,7 +364,6 @@ int operator_readable(struct keeper *k, struct client *c)
 {
 	struct err err = { 0 };
 	struct frame f;
-	bool owner = c->owner;
 	int r = frame_fill(&c->in, &err);
 
 	while (r == 0 && c->fd >= 0 && (r = frame_next(&c->in, &f, &err)) == 1) {
@@ -327,9 +371,7 @@ int operator_readable(struct keeper *k, struct client *c)
 		if (r < 0)
 			return r;
 	}
-	if (r >= 0)
-		return 0;
-	drop(c);
-	/* Nobody reads what a headless run prints any more, and nobody can answer: it stops. */
-	return owner && k->headless && !k->ending ? keeper_stop(k) : 0;
+	if (r < 0)
+		drop(k, c);
+	return 0;
 }

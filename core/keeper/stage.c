@@ -77,8 +77,12 @@ static json_node *names_body(const struct manifest *m, const char *const *paths,
 	json_node *list = cJSON_AddArrayToObject(body, "paths");
 
 	for (size_t i = 0; i < m->n; i++)
-		if (pick(&m->change[i], paths, n))
-			cJSON_AddItemToArray(list, staged_path(&m->change[i]));
+		if (pick(&m->change[i], paths, n) &&
+		    !cJSON_AddItemToArray(list, staged_path(&m->change[i]))) {
+			/* A list that lacks one would say that it was not touched. */
+			json_free(&body);
+			return NULL;
+		}
 	cJSON_AddStringToObject(body, "manifest", hex);
 	return body;
 }

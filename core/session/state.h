@@ -52,6 +52,7 @@ struct session_state {
 	bool request_open;
 	bool request_failed; /* the last request ended as an error */
 	int64_t requests_ended;
+	char *request_stop; /* stop_reason of the last request that ended, NULL: none was given */
 	bool turn_due;       /* the model must be asked next */
 	bool message_waits;  /* a user.message that no request has taken up */
 
@@ -61,6 +62,7 @@ struct session_state {
 
 	int64_t input_tokens, output_tokens;
 	char staged_manifest[DIGEST_HEX_LEN + 1]; /* of the last changes.staged, "" when none */
+	json_node *applying; /* paths of a changes.applying whose outcome is not in the log; NULL: none */
 	int64_t idmap_base; /* of the last jail.provisioned */
 };
 
@@ -77,6 +79,8 @@ struct session_call *session_state_request(struct session_state *s, int64_t requ
 size_t session_state_pending(const struct session_state *s);
 /* Calls without a result, of a request that ended. */
 size_t session_state_open_calls(const struct session_state *s);
+/* The model has ended its turn, and no session.status_idle says so yet. */
+bool session_state_turn_over(const struct session_state *s);
 /* "running", "idle", "waiting" or "stopped" (CONTRACTS `ls`); `alive`: a keeper holds the lock. */
 const char *session_state_name(const struct session_state *s, bool alive);
 

@@ -1,6 +1,8 @@
 /* Access, comparison and the writer. */
 #include <locale.h>
 #include <math.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 
 #include "core/base/clock.h"
 #include "core/base/json.h"
@@ -253,6 +255,56 @@ static void test_large_objects(void)
 	ok(took < 5000, "and that is found in n log n (%lld ms)", (long long)took);
 }
 
+/* In a child: memory is refused for one member, and what lacks it must not be written. */
+static int write_with_little_memory(void)
+{
+	struct rlimit none = { 0, RLIM_INFINITY }, enough;
+	_cleanup_buf_ struct buf out = BUF_INIT(1000);
+	_cleanup_json_ json_node *o = cJSON_CreateObject();
+	_cleanup_free_ char *large = malloc(64u << 20);
+
+	memset(large, 'x', (64u << 20) - 1);
+	large[(64u << 20) - 1] = '\0';
+	getrlimit(RLIMIT_AS, &enough);
+	none.rlim_max = enough.rlim_max;
+	cJSON_AddStringToObject(o, "first", "here");
+	buf_add(&out, "", 0);
+	json_write(o, &out);
+	if (out.failed || setrlimit(RLIMIT_AS, &none) < 0)
+		return 1;
+	if (cJSON_AddStringToObject(o, "second", large))
+		return 2;
+	(void)setrlimit(RLIMIT_AS, &enough);
+	buf_reset(&out);
+	json_write(o, &out);
+	if (out.failed != E_NOMEM || out.len)
+		return 3;
+	buf_reset(&out);
+	json_write_canonical(o, &out);
+	return out.failed == E_NOMEM ? 0 : 4;
+}
+
+static void test_no_memory(void)
+{
+	int status = 0;
+
+	if (getenv("WARDER_SANITIZED")) {
+		skip("a sanitizer ends the program where memory is refused");
+		return;
+	}
+	pid_t pid = fork();
+	if (pid == 0)
+		_exit(write_with_little_memory());
+	waitpid(pid, &status, 0);
+	is_int(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0,
+	       "a tree that lacks a member for want of memory is not written");
+
+	_cleanup_json_ json_node *o = parsed("{\"a\":1}");
+	_cleanup_buf_ struct buf out = BUF_INIT(1000);
+	json_write(o, &out);
+	is_str(buf_str(&out), "{\"a\":1}", "without that it is");
+}
+
 int main(void)
 {
 	test_access();
@@ -263,5 +315,6 @@ int main(void)
 	test_round_trip();
 	test_locale();
 	test_large_objects();
+	test_no_memory();
 	return tap_end();
 }

@@ -7,6 +7,7 @@
  *	fault --no-userns -- CMD...
  *
  * `seccomp` also stands for prctl(PR_SET_SECCOMP); the filter is in place before it refuses the next one.
+ * KILL in the place of an errno ends the process at that call.
  * `hand` stands for prctl(PR_SET_CHILD_SUBREAPER), which only the hand calls, at its start.
  * --no-userns puts the command into a user namespace, ids unchanged, that allows no further one (ENOSPC).
  */
@@ -53,7 +54,8 @@ static void add_faults(scmp_filter_ctx ctx, char *list)
 		if (!error)
 			die(name, "want CALL=ERRNO");
 		*error++ = '\0';
-		uint32_t action = SCMP_ACT_ERRNO((uint16_t)errno_of(error));
+		uint32_t action = strcmp(error, "KILL") ? SCMP_ACT_ERRNO((uint16_t)errno_of(error))
+							: SCMP_ACT_KILL_PROCESS;
 		if (!strcmp(name, "hand")) {
 			refuse_prctl(ctx, action, PR_SET_CHILD_SUBREAPER);
 			continue;

@@ -53,4 +53,16 @@ for how in "" --apply; do
 	is "$(printf '%s\n' "$err" | grep -c 'all is well')" 1 "on one line"
 	unlike "$err" '^warder: (warder: )?all is well' "and does not begin one"
 done
+
+# An apply that is ended after the last byte and before the log has its outcome.
+printf '{"content":[{"type":"tool_use","name":"bash","input":{"command":"echo 1 > one; echo 2 > two"}}]}\n{"content":[{"type":"text","text":"done"}]}\n' >"$work/two"
+run timeout 60 "$WARDER_BIN" run -m "scripted:$work/two" --headless x
+"$top_builddir/tests/jail/fault" clock_nanosleep=KILL -- "$WARDER_BIN" changes - --apply one two >"$run_out" 2>&1
+is "$(cat one two | tr '\n' ' ')" "1 2 " "all is written"
+unlike "$("$WARDER_BIN" show - --json)" '"kind":"changes.(applied|recovered)"' "and the log does not know yet"
+run "$WARDER_BIN" wake - --headless
+is "$status" 0 "the session is woken"
+like "$("$WARDER_BIN" show - --json)" '"kind":"changes.recovered".*"state":"completed"' "and the log knows the outcome"
+run "$WARDER_BIN" wake - --headless
+is "$("$WARDER_BIN" show - --json | grep -c '"kind":"changes.recovered"')" 1 "once"
 tap_end
