@@ -31,7 +31,8 @@ int brain_choose(const char *name, const struct config *config, struct brain_cho
 	if (!name)
 		name = config->brain;
 	if (!name)
-		return err_set(err, E_USAGE, "brain: none is chosen; give -m NAME, or set brain = NAME in the configuration");
+		return err_set(err, E_USAGE,
+			       "brain: none is chosen; give -m NAME, or set brain = NAME in the configuration");
 	section = config_find_brain(config, name);
 	const char *colon = strchr(name, ':');
 	if (section) {
@@ -41,16 +42,19 @@ int brain_choose(const char *name, const struct config *config, struct brain_cho
 		c.kind = strndup(name, (size_t)(colon - name));
 		rest = colon + 1;
 	} else {
-		return err_set(err, E_USAGE, "brain %s: no such section in the configuration; add [brain %s], or give KIND:MODEL", name,
-			       name);
+		return err_set(err, E_USAGE,
+			       "brain %s: no such section in the configuration; add [brain %s], or give KIND:MODEL",
+			       name, name);
 	}
 	c.name = strdup(name);
 	if (!c.kind || !c.name)
 		return err_set(err, E_NOMEM, "brain: out of memory");
 	if (!brain_find(c.kind))
-		return err_set(err, E_USAGE, "brain %s: kind %s is not part of this version; use scripted:FILE", name, c.kind);
+		return err_set(err, E_USAGE, "brain %s: kind %s is not part of this version; use scripted:FILE", name,
+			       c.kind);
 	if (!rest || !rest[0])
-		return err_set(err, E_USAGE, "brain %s: no file is named; give scripted:FILE, or model = FILE in its section", name);
+		return err_set(err, E_USAGE,
+			       "brain %s: no file is named; give scripted:FILE, or model = FILE in its section", name);
 	if (strcmp(c.kind, "scripted") == 0)
 		r = read_script(rest, &c.script, err);
 	if (r < 0)

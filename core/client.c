@@ -1,17 +1,22 @@
 #include "core/client.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/base/id.h"
 #include "core/keeper/spawn.h"
 #include "core/keeper/wire.h"
 #include "core/pub/op.h"
+#include "store/log.h"
 
+#define REACH_WAIT_MS 5000
+#define REACH_POLL_MS 10
 #define ANSWER_WAIT_MS (120 * 1000) /* a snapshot of a large change, or a first commit in a large tree */
 
 /* What a keeper needs of our environment to find the same home; nothing else passes. */
@@ -54,8 +59,8 @@ static int wait_answer(struct client_link *l, json_node **ret, char **ret_proble
 	return json_parse_object(f.data, f.len, ret, err);
 }
 
-int client_ask(struct client_link *l, uint32_t type, const json_node *order, json_node **ret_answer, char **ret_problems,
-	       struct err *err)
+int client_ask(struct client_link *l, uint32_t type, const json_node *order, json_node **ret_answer,
+	       char **ret_problems, struct err *err)
 {
 	_cleanup_json_ json_node *answer = NULL;
 	int r = wire_send(l->fd, type, order, err);
@@ -103,6 +108,23 @@ int client_connect(const struct home *home, const char *session, struct client_l
 	return 0;
 }
 
+int client_reach(const struct home *home, const char *session, int session_fd, struct client_link *ret, struct err *err)
+{
+	for (int waited = 0;; waited += REACH_POLL_MS) {
+		int r = client_connect(home, session, ret, err);
+
+		if (r != E_NOTFOUND && r != E_CLOSED)
+			return r;
+		if (!log_is_locked(session_fd))
+			return E_NOTFOUND;
+		if (waited >= REACH_WAIT_MS)
+			return err_set(err, E_BUSY,
+				       "session %s: its keeper does not answer; try again, or look at it with ps",
+				       session);
+		(void)poll(NULL, 0, REACH_POLL_MS);
+	}
+}
+
 int client_start(const json_node *order, struct client_link *ret, char ret_session[32], struct err *err)
 {
 	_cleanup_client_ struct client_link l = CLIENT_LINK_INIT;
@@ -136,17 +158,28 @@ int client_start(const json_node *order, struct client_link *ret, char ret_sessi
 
 	frame_reader_init(&l.in, l.fd, OP_FRAME_MAX);
 	r = wire_send(l.fd, OPR_OK, order, err);
+	l.keeper = pid;
 	if (r == 0)
 		r = wait_answer(&l, &answer, NULL, err);
 	const char *session = r == 0 ? json_get_str(answer, "session") : NULL;
 	if (r == 0 && (!session || !id_valid(session)))
 		r = err_set(err, E_PROTOCOL, "keeper: no session in its answer");
-	if (r < 0)
+	if (r < 0) {
+		client_close(&l);
+		client_wait(&l);
 		return r;
+	}
 	snprintf(ret_session, 32, "%s", session);
 	*ret = l;
 	l = (struct client_link)CLIENT_LINK_INIT;
 	return 0;
+}
+
+void client_wait(struct client_link *l)
+{
+	while (l->keeper > 0 && waitpid(l->keeper, NULL, 0) < 0 && errno == EINTR)
+		;
+	l->keeper = 0;
 }
 
 void client_close(struct client_link *l)

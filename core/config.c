@@ -119,7 +119,8 @@ static int section(struct cursor *c, struct config *config, struct err *err)
 
 	size_t n = word_length(c);
 	if (!n)
-		return complain(c, c->at, err, "the section has no name; write [brain NAME] with letters, digits, '-', '_' or '.'");
+		return complain(c, c->at, err,
+				"the section has no name; write [brain NAME] with letters, digits, '-', '_' or '.'");
 
 	_cleanup_free_ char *name = strndup(c->at, n);
 	const char *name_at = c->at;
@@ -180,7 +181,8 @@ static int assignment(struct cursor *c, struct config *config, unsigned *seen, s
 		return 0;
 	}
 	return complain(c, key_at, err,
-			brain ? "unknown key in a brain's section; known are kind, model, base_url, key_env, key_command, max_tokens"
+			brain ? "unknown key in a brain's section; known are kind, model, base_url, key_env, "
+				"key_command, max_tokens"
 			      : "unknown key; known are brain, preset, jail.floor, and [brain NAME] sections");
 }
 

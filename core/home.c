@@ -61,7 +61,9 @@ static int open_private(const char *path, int *ret_fd, struct err *err)
 	if (r < 0)
 		return r;
 	r = path_open_private(path, ret_fd, err);
-	return r == 0 ? 0 : err_set(err, E_USAGE, "%s: must be a folder of yours that is closed to others; chmod 700 it", path);
+	return r == 0 ? 0
+		      : err_set(err, E_USAGE, "%s: must be a folder of yours that is closed to others; chmod 700 it",
+				path);
 }
 
 int home_open(struct home *ret, struct err *err)
@@ -108,7 +110,8 @@ int home_session_open(const struct home *h, const char *id, bool create, int *re
 	struct stat st;
 
 	if (create && mkdirat(h->sessions_fd, id, 0700) < 0)
-		return err_errno(err, E_IO, errno, "session %s: cannot make its folder in %s/sessions", id, h->data_path);
+		return err_errno(err, E_IO, errno, "session %s: cannot make its folder in %s/sessions", id,
+				 h->data_path);
 
 	_cleanup_fd_ int fd = path_open_beneath(h->sessions_fd, id, O_RDONLY | O_DIRECTORY, 0);
 	if (fd < 0)

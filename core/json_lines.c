@@ -18,8 +18,8 @@ static int not_an_object(struct err *err)
 	return err_set(err, E_USAGE, "%.900s; write one JSON object a line", why.text);
 }
 
-int json_lines_each(const char *name, const char *text, size_t len, int (*each)(int line, json_node **object, void *arg, struct err *err),
-	       void *arg, struct err *err)
+int json_lines_each(const char *name, const char *text, size_t len,
+		    int (*each)(int line, json_node **object, void *arg, struct err *err), void *arg, struct err *err)
 {
 	int line = 0;
 

@@ -1,6 +1,6 @@
 /*
- * main: which of warder's processes this is.  The words with two underscores are how warder starts itself (core/keeper/spawn.h);
- * they are no commands.
+ * main: which of warder's processes this is.  The words with two underscores are how warder starts itself
+ * (core/keeper/spawn.h); they are no commands.
  */
 #include <string.h>
 

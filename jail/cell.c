@@ -355,6 +355,10 @@ static int converse(struct cell *c, struct start *s, struct err *err)
 static int run_main(struct cell *c, struct start *s, struct err *err)
 {
 	struct frame f;
+
+	/* Born when the first program may look: later than everything that was written before the start was asked for, or
+	 * a file saved just now would count as changed under the cell. */
+	c->birth_us = clock_stamp_after(c->asked_us);
 	int r = frame_send(c->control, SETUP_GO, NULL, 0, err);
 
 	if (r >= 0)
@@ -411,7 +415,7 @@ static int prepare(struct start *s, struct cell *c, struct err *err)
 			return err_set(err, E_BUSY, "layer folder: another cell works in it; end that one first");
 		}
 	}
-	c->birth_us = clock_now_us();
+	c->asked_us = clock_now_us();
 	r = prepare_layer(s, err);
 	return r < 0 ? r : prepare_setup(s, err);
 }

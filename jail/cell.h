@@ -69,7 +69,7 @@ int cell_start(const struct cell_spec *spec, struct cell **ret, struct cell_repo
 
 pid_t cell_pid(const struct cell *c);        /* init, in the host's numbering */
 int cell_pidfd(const struct cell *c);        /* readable when init is gone; owned by the cell */
-int64_t cell_birth_us(const struct cell *c); /* wall time before the lower layer was mounted */
+int64_t cell_birth_us(const struct cell *c); /* stamp of files (clock_stamp_us) before any program ran */
 
 /* Stops (SIGSTOP) and continues every process of the cell but init. Returns when they are stopped. */
 int cell_freeze(struct cell *c, struct err *err) WARN_UNUSED;

@@ -15,6 +15,7 @@ struct cell {
 	int pidfd;
 	int control; /* our end of the socket */
 	struct frame_reader in;
+	int64_t asked_us; /* wall clock when the start was asked for */
 	int64_t birth_us;
 	int layer; /* copy of the layer's descriptor, -1: private */
 	struct cgroup cgroup;

@@ -43,8 +43,8 @@ static int pass(int from, int to, uint64_t max, uint8_t ret_digest[DIGEST_LEN], 
 		at += (uint64_t)got;
 		if (to < 0)
 			continue;
-		if (all_zero(chunk, (size_t)got) ? lseek(to, got, SEEK_CUR) < 0 :
-						   path_write_all(to, chunk, (size_t)got) < 0)
+		if (all_zero(chunk, (size_t)got) ? lseek(to, got, SEEK_CUR) < 0
+						 : path_write_all(to, chunk, (size_t)got) < 0)
 			return err_errno(err, E_IO, errno, "storing a file's content");
 	}
 	/* A hole at the end is no write. */

@@ -2,8 +2,8 @@
  * Taking paths out of the upper, after they were applied or when they are discarded.
  *
  * An overlay says "all below is gone" in one entry: a whiteout in the place of a folder, or an opaque folder.  When
- * one path below such an entry is dropped, the entry is first spelled out: an ordinary folder with a whiteout for each name that the
- * real folder still has, so that what else was deleted stays deleted.
+ * one path below such an entry is dropped, the entry is first spelled out: an ordinary folder with a whiteout for each
+ * name that the real folder still has, so that what else was deleted stays deleted.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,8 +23,8 @@ static const char opaque[] = "user.overlay.opaque";
 struct drop {
 	const struct layer *l;
 	int upper_top, real_top;
-	char *path;     /* cut at slashes while it is walked */
-	mode_t *mode;   /* by depth: what a folder's mode was before we opened it up; 0: unchanged */
+	char *path;   /* cut at slashes while it is walked */
+	mode_t *mode; /* by depth: what a folder's mode was before we opened it up; 0: unchanged */
 	size_t depth;
 	int upper, real; /* the folder that is reached; real -1: there is none */
 };
@@ -198,7 +198,8 @@ static int ascend(struct drop *d, struct err *err)
 		_cleanup_fd_ int folder = walk_open(d->upper_top, d->path);
 
 		/* A real folder that is gone or closed counts as absent. */
-		_cleanup_fd_ int above = slash ? (*slash = '\0', walk_open(d->upper_top, d->path)) : walk_open(d->upper_top, ".");
+		_cleanup_fd_ int above =
+			slash ? (*slash = '\0', walk_open(d->upper_top, d->path)) : walk_open(d->upper_top, ".");
 		_cleanup_fd_ int real_above = walk_open(d->real_top, slash ? d->path : ".");
 		const char *name = slash ? slash + 1 : d->path;
 

@@ -10,10 +10,10 @@
 #include "core/base/clock.h"
 #include "core/base/path.h"
 #include "jail/content.h"
+#include "jail/idmap.h"
 #include "jail/layer_names.h"
 
 #define SPECIAL_BITS (S_ISUID | S_ISGID | S_ISVTX)
-#define CELL_IDS 65536
 
 /* ---- collecting */
 
@@ -65,7 +65,8 @@ int judge_add_folder(struct judge *j, const char *path, bool gone, mode_t mode, 
 	const char *copy = arena_strndup(&j->arena, path, strlen(path));
 	if (!copy)
 		return out_of_memory(err);
-	j->folder[j->nfolders++] = (struct change_folder){ .path = copy, .gone = gone, .mode = mode, .old_ino = old_ino };
+	j->folder[j->nfolders++] =
+		(struct change_folder){ .path = copy, .gone = gone, .mode = mode, .old_ino = old_ino };
 	return 0;
 }
 
@@ -94,22 +95,32 @@ struct verdict judge_age(struct judge *j, int64_t ctime_ns, int64_t birth)
 
 	if (birth == BIRTH_UNKNOWN)
 		return v;
-	if (ctime_ns < birth * 1000 - BIRTH_SLACK_NS)
+	if (ctime_ns < birth * 1000)
 		return (struct verdict){ CHANGE_OK, "" };
-	v.why = arena_printf(&j->arena, "changed by you since the cell saw it (%s)", clock_format(ctime_ns / 1000, when));
+	v.why = arena_printf(&j->arena, "changed by you since the cell saw it (%s)",
+			     clock_format(ctime_ns / 1000, when));
 	if (!v.why)
 		v.why = "changed by you since the cell saw it";
 	return v;
+}
+
+const char *judge_owner(const struct judge *j, const struct layer_node *staged)
+{
+	int64_t base = j->l->idmap_base;
+
+	return base && (staged->uid < base || staged->uid >= base + IDMAP_COUNT) ?
+		       "it belongs to an owner that the cell does not have" :
+		       NULL;
 }
 
 /* What no staged entry may be, whatever its content. */
 static const char *staged_problem(const struct judge *j, const struct judged *e)
 {
 	const struct layer_node *n = &e->staged;
-	int64_t base = j->l->idmap_base;
+	const char *owner = judge_owner(j, n);
 
-	if (base && (n->uid < base || n->uid >= base + CELL_IDS))
-		return "it belongs to an owner that the cell does not have";
+	if (owner)
+		return owner;
 	if (S_ISREG(n->mode) && n->mode & SPECIAL_BITS)
 		return "it is setuid, setgid or sticky";
 	if (S_ISREG(n->mode) && n->size > LAYER_FILE_MAX)
@@ -171,8 +182,8 @@ static int read_old_file(struct judge *j, const struct judged *e, struct change 
 
 	if (fd < 0) {
 		worsen(v, errno == EACCES || errno == EPERM ? CHANGE_REFUSED : CHANGE_CONFLICT,
-		       errno == EACCES || errno == EPERM ? "the real file cannot be read" :
-							   "the real file changes while it is read");
+		       errno == EACCES || errno == EPERM ? "the real file cannot be read"
+							 : "the real file changes while it is read");
 		return 0;
 	}
 
@@ -224,14 +235,14 @@ static int read_old(struct judge *j, const struct judged *e, struct change *c, s
 		return store_target(j, e->real, e->name, target, &c->old, err);
 	default:
 		worsen(v, CHANGE_REFUSED,
-		       arena_printf(&j->arena, "what stands there is %s", layer_node_kind(&e->old)) ?:
-			       "what stands there is no file");
+		       arena_printf(&j->arena, "what stands there is %s", layer_node_kind(&e->old))
+			       ?: "what stands there is no file");
 		return 0;
 	}
 }
 
-static int read_new_file(struct judge *j, const struct judged *e, struct change *c, struct verdict *v, bool *ret_copied_up,
-			 struct err *err)
+static int read_new_file(struct judge *j, const struct judged *e, struct change *c, struct verdict *v,
+			 bool *ret_copied_up, struct err *err)
 {
 	struct layer_marks marks;
 	struct layer_node node;
@@ -251,7 +262,8 @@ static int read_new_file(struct judge *j, const struct judged *e, struct change 
 	if (r < 0)
 		return err_errno(err, E_IO, -r, "%s", e->path);
 	if (!S_ISREG(node.mode))
-		return err_set(err, E_DENIED, "%s: the staged layer changes while it is read; is the cell frozen?", e->path);
+		return err_set(err, E_DENIED, "%s: the staged layer changes while it is read; is the cell frozen?",
+			       e->path);
 	worsen(v, CHANGE_REFUSED, marks.bad);
 	*ret_copied_up = marks.copied_up;
 	if (node.nlink > 1)

@@ -211,7 +211,8 @@ void manifest_to_json(const struct manifest *m, size_t max, struct buf *out)
 		ops[m->change[i].op]++;
 		statuses[m->change[i].status]++;
 	}
-	buf_addf(out, "{\"manifest\":\"%s\",\"entries\":%zu,\"withheld\":%zu", digest_hex(m->digest, hex), m->n, m->withheld);
+	buf_addf(out, "{\"manifest\":\"%s\",\"entries\":%zu,\"withheld\":%zu", digest_hex(m->digest, hex), m->n,
+		 m->withheld);
 	add_counts("ops", op_names, ops, ARRAY_LEN(op_names), out);
 	add_counts("statuses", status_names, statuses, ARRAY_LEN(status_names), out);
 	buf_adds(out, ",\"paths\":[");

@@ -69,8 +69,8 @@ uint64_t layer_name_fold(const char *name, const uint8_t key[16])
 	_Static_assert(crypto_shorthash_KEYBYTES == 16, "key of SipHash");
 	_Static_assert(crypto_shorthash_BYTES == sizeof(hash), "result of SipHash");
 	utf8proc_ssize_t len = utf8proc_map((const utf8proc_uint8_t *)name, 0, &folded,
-					    UTF8PROC_NULLTERM | UTF8PROC_STABLE | UTF8PROC_COMPOSE |
-						    UTF8PROC_CASEFOLD | UTF8PROC_IGNORE);
+					    UTF8PROC_NULLTERM | UTF8PROC_STABLE | UTF8PROC_COMPOSE | UTF8PROC_CASEFOLD |
+						    UTF8PROC_IGNORE);
 	if (len >= 0) {
 		crypto_shorthash((unsigned char *)&hash, folded, (unsigned long long)len, key);
 		free(folded);
@@ -86,29 +86,34 @@ uint64_t layer_name_fold(const char *name, const uint8_t key[16])
 }
 
 /*
- * Patterns of the last component; with a '/' at the end: all below a folder of that name.  Letters match in either case.
+ * Patterns of the last component; with a '/' at the end: all below a folder of that name.  Letters match in either
+ * case.
  */
 static const char *const later[] = {
 	/* hooks and checkers that start with a commit or a checkout */
-	".gitmodules", ".gitattributes", ".gitconfig", ".mailmap", "CODEOWNERS", ".pre-commit-config.yaml", ".husky/",
-	"lefthook.y*ml", ".lefthook*", ".githooks/",
+	".gitmodules", ".gitattributes", ".gitconfig", ".mailmap", "CODEOWNERS", ".pre-commit-config.yaml",
+	".husky/", "lefthook.y*ml", ".lefthook*", ".githooks/",
 	/* CI */
 	".github/", ".gitlab-ci.yml", ".gitlab/", ".circleci/", "Jenkinsfile", "azure-pipelines.y*ml", ".ci/",
 	".travis.yml", ".woodpecker*", ".forgejo/", ".gitea/",
 	/* shells, editors, tool versions */
-	".envrc", ".env", ".tool-versions", "mise.toml", ".mise.toml", ".mise/", ".devcontainer/", ".vscode/", ".idea/", ".zed/",
-	"*.code-workspace", ".vimrc", ".exrc", ".nvim.lua", ".dir-locals.el", ".gdbinit", ".lldbinit",
+	".envrc", ".env", ".tool-versions", "mise.toml", ".mise.toml", ".mise/", ".devcontainer/", ".vscode/",
+	".idea/", ".zed/", "*.code-workspace", ".vimrc", ".exrc", ".nvim.lua", ".dir-locals.el", ".gdbinit",
+	".lldbinit",
 	/* agents */
-	".claude/", ".mcp.json", ".cursor/", ".cursorrules", ".codex/", ".gemini/", ".agents/", "AGENTS.md", "CLAUDE*.md",
-	"GEMINI.md", ".windsurf/", ".windsurfrules", ".clinerules", ".aider*", ".warder/", "*.policy",
+	".claude/", ".mcp.json", ".cursor/", ".cursorrules", ".codex/", ".gemini/", ".agents/", "AGENTS.md",
+	"CLAUDE*.md", "GEMINI.md", ".windsurf/", ".windsurfrules", ".clinerules", ".aider*", ".warder/",
+	"*.policy",
 	/* build: runs at the next make, install or test */
-	"Makefile", "GNUmakefile", "Makefile.*", "*.mk", "configure", "configure.ac", "autogen.sh", "bootstrap", "CMakeLists.txt",
-	"*.cmake", "meson.build", "build.ninja", "BUILD", "BUILD.bazel", "WORKSPACE", ".bazelrc", "SConstruct", "justfile",
-	"Taskfile.y*ml", "package.json", ".npmrc", ".yarnrc*", ".yarn/", ".pnpmfile.cjs", "binding.gyp", "setup.py",
-	"setup.cfg", "pyproject.toml", "conftest.py", "tox.ini", "noxfile.py", "*.pth", "sitecustomize.py", "build.rs",
-	"Cargo.toml", ".cargo/", "Dockerfile*", "Containerfile*", "docker-compose*.y*ml", "compose.y*ml", "Gemfile", "Rakefile",
-	"*.gemspec", "build.gradle*", "settings.gradle*", "gradle.properties", "gradle/", "gradlew*", "mvnw*", ".mvn/", "pom.xml",
-	"composer.json", "mix.exs", "flake.nix", "default.nix", "shell.nix", "Vagrantfile", "Procfile",
+	"Makefile", "GNUmakefile", "Makefile.*", "*.mk", "configure", "configure.ac", "autogen.sh",
+	"bootstrap", "CMakeLists.txt", "*.cmake", "meson.build", "build.ninja", "BUILD", "BUILD.bazel",
+	"WORKSPACE", ".bazelrc", "SConstruct", "justfile", "Taskfile.y*ml", "package.json", ".npmrc",
+	".yarnrc*", ".yarn/", ".pnpmfile.cjs", "binding.gyp", "setup.py", "setup.cfg", "pyproject.toml",
+	"conftest.py", "tox.ini", "noxfile.py", "*.pth", "sitecustomize.py", "build.rs", "Cargo.toml",
+	".cargo/", "Dockerfile*", "Containerfile*", "docker-compose*.y*ml", "compose.y*ml", "Gemfile",
+	"Rakefile", "*.gemspec", "build.gradle*", "settings.gradle*", "gradle.properties", "gradle/",
+	"gradlew*", "mvnw*", ".mvn/", "pom.xml", "composer.json", "mix.exs", "flake.nix", "default.nix",
+	"shell.nix", "Vagrantfile", "Procfile",
 	/* what pins the code that a build fetches */
 	"*.lock", "*-lock.json", "*-lock.yaml", "npm-shrinkwrap.json", "go.mod", "go.sum", "go.work",
 };
@@ -128,8 +133,8 @@ bool layer_runs_later(const char *path)
 	for (size_t i = 0; i < ARRAY_LEN(later); i++) {
 		size_t len = strlen(later[i]);
 
-		if (later[i][len - 1] == '/' ? is_below(path, later[i], len - 1) :
-					       fnmatch(later[i], name, FNM_CASEFOLD) == 0)
+		if (later[i][len - 1] == '/' ? is_below(path, later[i], len - 1)
+					     : fnmatch(later[i], name, FNM_CASEFOLD) == 0)
 			return true;
 	}
 	return false;

@@ -1,6 +1,6 @@
 /*
- * layer_names: what a name or the target of a symlink may be in a staged change, and which names are obeyed later on the
- * host.  It looks at bytes only, never at files.
+ * layer_names: what a name or the target of a symlink may be in a staged change, and which names are obeyed later on
+ * the host.  It looks at bytes only, never at files.
  */
 #ifndef WARDER_JAIL_LAYER_NAMES_H
 #define WARDER_JAIL_LAYER_NAMES_H
@@ -15,8 +15,9 @@ const char *layer_name_problem(const char *name);
 /* What should be said of it although it passes (characters that do not show), or "". */
 const char *layer_name_note(const char *name);
 
-/* Why a symlink at `path` (relative to the workspace) with this target must be refused, or NULL.  Only leading ".." count as
- * up, and no more than the depth of `path`: a ".." behind a name could leave the tree through another symlink. */
+/* Why a symlink at `path` (relative to the workspace) with this target must be refused, or NULL.  Only leading ".."
+ * count as up, and no more than the depth of `path`: a ".." behind a name could leave the tree through another symlink.
+ */
 const char *layer_link_problem(const char *path, const char *target);
 
 /* Equal for names that a file system without case (or Unicode form) takes for the same. */

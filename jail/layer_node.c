@@ -72,8 +72,8 @@ const char *layer_node_kind(const struct layer_node *node)
 }
 
 /*
- * The overlay's own marks that a userxattr mount sets in an upper folder (fs/overlayfs, Linux 6.1 to 6.18).  What the cell
- * sets through the mount under these names comes out as user.overlay.overlay.* (since 6.7; refused before).
+ * The overlay's own marks that a userxattr mount sets in an upper folder (fs/overlayfs, Linux 6.1 to 6.18).  What the
+ * cell sets through the mount under these names comes out as user.overlay.overlay.* (since 6.7; refused before).
  * `redirect` and `metacopy` are off with userxattr; `whiteout` and opaque "x" are for lower layers only.  An empty
  * `origin` is usual: the kernel encodes a file handle only with CAP_DAC_READ_SEARCH outside the user namespace.
  */

@@ -33,8 +33,8 @@ bool layer_node_is_whiteout(const struct layer_node *node);
 const char *layer_node_kind(const struct layer_node *node);
 
 struct layer_marks {
-	bool opaque;    /* of a folder: what lies below it in the real tree is gone */
-	bool copied_up; /* it began as an entry of the real tree */
+	bool opaque;     /* of a folder: what lies below it in the real tree is gone */
+	bool copied_up;  /* it began as an entry of the real tree */
 	const char *bad; /* why it must be refused, or NULL */
 };
 /* 0, or a negative errno. */

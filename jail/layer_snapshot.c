@@ -11,7 +11,6 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 
@@ -19,6 +18,7 @@
 #include "jail/content.h"
 #include "jail/layer_judge.h"
 #include "jail/layer_names.h"
+#include "jail/layer_twins.h"
 #include "jail/layer_walk.h"
 
 enum folder_kind { FOLDER_MERGED, FOLDER_NEW, FOLDER_GONE, FOLDER_COUNTED };
@@ -26,15 +26,15 @@ enum folder_kind { FOLDER_MERGED, FOLDER_NEW, FOLDER_GONE, FOLDER_COUNTED };
 struct folder {
 	struct walk_folder walk;
 	enum folder_kind kind;
-	struct verdict verdict; /* for all below */
-	int64_t birth;          /* of what is not in the upper itself */
-	bool covers;   /* nothing of the real tree shows through: opaque, or below such a folder */
-	bool setgid;   /* new folders below get that bit from the kernel */
-	bool *twin;    /* by index of names: differs from a neighbour only by case; NULL: none does */
+	struct verdict verdict;        /* for all below */
+	int64_t birth;                 /* of what is not in the upper itself */
+	bool covers;                   /* nothing of the real tree shows through: opaque, or below such a folder */
+	bool setgid;                   /* new folders below get that bit from the kernel */
+	bool *twin;                    /* by index of names: differs from a neighbour only by case; NULL: none does */
 	struct layer_node staged, old; /* the folder itself */
-	bool replaces;      /* FOLDER_NEW: stands where a real file or symlink is removed */
-	size_t replaced_by; /* FOLDER_GONE: the change that takes its place, or SIZE_MAX */
-	size_t listed_before; /* changes that were known when it was entered */
+	bool replaces;                 /* FOLDER_NEW: stands where a real file or symlink is removed */
+	size_t replaced_by;            /* FOLDER_GONE: the change that takes its place, or SIZE_MAX */
+	size_t listed_before;          /* changes that were known when it was entered */
 	size_t counted_before;
 	bool kept; /* FOLDER_GONE: something below must stay */
 };
@@ -43,7 +43,6 @@ struct snapshot {
 	struct walk walk; /* first: the visitor gets it */
 	struct judge judge;
 	uint64_t upper_dev;
-	uint8_t fold_key[16];
 	size_t withheld;
 };
 
@@ -93,8 +92,6 @@ static struct folder *fill_folder(struct walk_folder *made, const struct at *a, 
 	return f;
 }
 
-static int find_twins(struct snapshot *s, struct folder *f, struct err *err);
-
 static int enter(struct at *a, struct entering *in, struct folder **ret, struct err *err)
 {
 	struct walk_folder *made;
@@ -107,7 +104,10 @@ static int enter(struct at *a, struct entering *in, struct folder **ret, struct 
 	struct folder *f = fill_folder(made, a, in);
 	if (ret)
 		*ret = f;
-	return f->kind == FOLDER_MERGED || f->kind == FOLDER_NEW ? find_twins(a->s, f, err) : 0;
+	if ((f->kind != FOLDER_MERGED && f->kind != FOLDER_NEW) || !made->has[WALK_UPPER])
+		return 0;
+	return twins_find(&made->names, made->fd[WALK_UPPER], made->has[WALK_REAL] ? made->fd[WALK_REAL] : -1,
+			  f->covers, &f->twin, err);
 }
 
 /* The mask's folder of that name, if the walk still has one. */
@@ -119,82 +119,6 @@ static int open_mask(const struct at *a)
 static int open_real(const struct at *a)
 {
 	return a->f->walk.has[WALK_REAL] && S_ISDIR(a->e.old.mode) ? walk_open(a->e.real, a->e.name) : -1;
-}
-
-/* ---- names that differ by case only */
-
-struct folded {
-	uint64_t key;
-	size_t index; /* in names, or SIZE_MAX for a real name that is not staged */
-	bool added;
-};
-
-static int by_key(const void *a, const void *b)
-{
-	const struct folded *x = a, *y = b;
-
-	return x->key < y->key ? -1 : x->key > y->key;
-}
-
-static void free_folded(struct folded **p)
-{
-	free(*p);
-}
-
-/* Marks the added names that some file system would take for another name of the folder. */
-static int find_twins(struct snapshot *s, struct folder *f, struct err *err)
-{
-	struct name_list *staged = &f->walk.names;
-	_cleanup_names_ struct name_list real = { 0 };
-	_cleanup_(free_folded) struct folded *all = NULL;
-	size_t n = 0, added = 0;
-
-	if (!f->walk.has[WALK_UPPER] || !staged->n)
-		return 0;
-	all = calloc(staged->n, sizeof(*all));
-	if (!all)
-		return err_set(err, E_NOMEM, "reading the staged layer: out of memory");
-	for (size_t i = 0; i < staged->n; i++) {
-		const char *name = names_get(staged, i);
-		struct layer_node up, old = { 0 };
-
-		/* What cannot be looked at is refused when its turn comes. */
-		if (layer_node_at(f->walk.fd[WALK_UPPER], name, &up) < 0 || !up.mode || layer_node_is_whiteout(&up))
-			continue;
-		if (f->walk.has[WALK_REAL] && layer_node_at(f->walk.fd[WALK_REAL], name, &old) < 0)
-			continue;
-		all[n++] = (struct folded){ layer_name_fold(name, s->fold_key), i, !old.mode };
-		added += !old.mode;
-	}
-	if (!added)
-		return 0;
-
-	if (f->walk.has[WALK_REAL] && !f->covers) {
-		int r = names_read(&real, f->walk.fd[WALK_REAL], err);
-		if (r < 0)
-			return r;
-		struct folded *grown = reallocarray(all, n + real.n, sizeof(*all));
-		if (!grown)
-			return err_set(err, E_NOMEM, "reading the staged layer: out of memory");
-		all = grown;
-		for (size_t i = 0; i < real.n; i++)
-			if (!names_has(staged, names_get(&real, i)))
-				all[n++] = (struct folded){ layer_name_fold(names_get(&real, i), s->fold_key), SIZE_MAX,
-							    false };
-	}
-	qsort(all, n, sizeof(*all), by_key);
-	for (size_t i = 1; i < n; i++) {
-		if (all[i - 1].key != all[i].key)
-			continue;
-		if (!f->twin)
-			f->twin = calloc(staged->n, sizeof(*f->twin));
-		if (!f->twin)
-			return err_set(err, E_NOMEM, "reading the staged layer: out of memory");
-		for (size_t k = i - 1; k <= i; k++)
-			if (all[k].added)
-				f->twin[all[k].index] = true;
-	}
-	return 0;
 }
 
 /* ---- what is withheld or hidden */
@@ -271,8 +195,9 @@ static int enter_gone(struct at *a, size_t replaced_by, struct err *err)
 		bool closed = errno == EACCES || errno == EPERM;
 
 		a->f->kept = true;
-		a->e.verdict = verdict_worse(a->e.verdict, closed ? refused("the real folder cannot be read") :
-								    conflict("the real folder changes while it is read"));
+		a->e.verdict =
+			verdict_worse(a->e.verdict, closed ? refused("the real folder cannot be read")
+							   : conflict("the real folder changes while it is read"));
 		a->e.staged = (struct layer_node){ 0 };
 		if (replaced_by == SIZE_MAX)
 			return judge_add(&a->s->judge, &a->e, CHANGE_DELETE, err);
@@ -306,8 +231,8 @@ static int visit_gone(struct at *a, struct err *err)
 	return r;
 }
 
-/* When the real folder is not the one that the cell saw: made since, or moved or given permissions since (a change of its
- * names alone sets both times alike). */
+/* When the real folder is not the one that the cell saw: made since, or moved or given permissions since (a change of
+ * its names alone sets both times alike). */
 static struct verdict judge_real_folder(struct at *a)
 {
 	struct judge *j = &a->s->judge;
@@ -356,9 +281,11 @@ static int visit_new_folder(struct at *a, const struct layer_marks *marks, struc
 	if (a->e.staged.mode & 07000 & ~(a->f->setgid ? S_ISGID : 0u))
 		in->verdict = verdict_worse(in->verdict, refused("it is setuid, setgid or sticky, or its folder is"));
 	if (a->e.old.mode && !replaces)
-		in->verdict = verdict_worse(in->verdict, conflict("you have put something else in the place of its folder"));
+		in->verdict =
+			verdict_worse(in->verdict, conflict("you have put something else in the place of its folder"));
 	if (!a->e.old.mode && marks->copied_up && !a->f->covers)
-		in->verdict = verdict_worse(in->verdict, conflict("its folder was removed by you since the cell saw it"));
+		in->verdict =
+			verdict_worse(in->verdict, conflict("its folder was removed by you since the cell saw it"));
 	if (replaces) {
 		/* The file or symlink that the cell removed to make room. */
 		struct judged gone = a->e;
@@ -385,7 +312,6 @@ static int visit_folder(struct at *a, struct err *err)
 	struct layer_marks marks = { 0 };
 	struct entering in = { .verdict = a->e.verdict, .fd = { walk_open(a->e.upper, a->e.name), -1, -1 } };
 	const char *problem = NULL;
-	int64_t base = a->s->judge.l->idmap_base;
 
 	if (in.fd[WALK_UPPER] < 0)
 		problem = errno == EACCES ? "its mode lets nobody read it" : "it cannot be read";
@@ -393,10 +319,8 @@ static int visit_folder(struct at *a, struct err *err)
 		problem = "another file system is mounted there";
 	else if (layer_marks_fd(in.fd[WALK_UPPER], &marks) < 0)
 		problem = "its attributes cannot be read";
-	else if (base && (a->e.staged.uid < base || a->e.staged.uid >= base + 65536))
-		problem = "it belongs to an owner that the cell does not have";
 	else
-		problem = marks.bad;
+		problem = marks.bad ? marks.bad : judge_owner(&a->s->judge, &a->e.staged);
 	if (problem) {
 		/* What lies below it is not looked at. */
 		fd_close(&in.fd[WALK_UPPER]);
@@ -592,8 +516,6 @@ static int start(struct snapshot *s, struct err *err)
 	if (marks.bad || marks.opaque)
 		return err_set(err, E_CORRUPT, "the staged layer: its top folder carries a forged mark");
 	s->upper_dev = top.e.staged.dev;
-	if (getrandom(s->fold_key, sizeof(s->fold_key), 0) != sizeof(s->fold_key))
-		return err_errno(err, E_IO, errno, "the staged layer");
 
 	for (int i = 0; i < WALK_SIDES; i++)
 		if (s->walk.root[i] >= 0)
@@ -639,7 +561,7 @@ int layer_snapshot(const struct layer *l, struct manifest *ret, struct err *err)
 		if (r == 0)
 			r = walk_run(&s.walk, err);
 		if (r == 0)
-			r = content_sync(l->content_fd, err);
+			r = l->temporary ? 0 : content_sync(l->content_fd, err);
 	}
 	if (r == 0)
 		r = judge_finish(&s.judge, &m, err);

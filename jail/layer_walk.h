@@ -58,9 +58,10 @@ struct walk {
 /* Opens a folder below dirfd for the walk; -1 with errno. */
 int walk_open(int dirfd, const char *name) WARN_UNUSED;
 
-/* The entry in hand (at the start: the top) becomes the folder in work.  `fd` are taken over, also on failure; -1: not there.
- * Names are read from the sides in `list` (a bit each). */
-int walk_enter(struct walk *w, int fd[WALK_SIDES], unsigned list, struct walk_folder **ret, struct err *err) WARN_UNUSED;
+/* The entry in hand (at the start: the top) becomes the folder in work.  `fd` are taken over, also on failure; -1: not
+ * there. Names are read from the sides in `list` (a bit each). */
+int walk_enter(struct walk *w, int fd[WALK_SIDES], unsigned list, struct walk_folder **ret,
+	       struct err *err) WARN_UNUSED;
 
 /* Goes on until nothing is left. */
 int walk_run(struct walk *w, struct err *err) WARN_UNUSED;

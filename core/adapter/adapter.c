@@ -28,7 +28,8 @@ static int send_object(struct adapter *a, uint32_t type, json_node *object)
 
 /* ---- from the keeper */
 
-static int send_result(struct adapter *a, int64_t call, const char *text, bool is_error, const char *outcome, const char *cwd)
+static int send_result(struct adapter *a, int64_t call, const char *text, bool is_error, const char *outcome,
+		       const char *cwd)
 {
 	json_node *frame = cJSON_CreateObject();
 
@@ -49,7 +50,8 @@ static int take_call(struct adapter *a, const json_node *frame)
 
 	if (!call || !name)
 		return err_set(&a->err, E_PROTOCOL, "adapter: a call without name or number");
-	if (mcp_client_call(&a->mcp, (uint64_t)call, name, json_get(frame, "input"), json_get_str(frame, "cwd"), &why) == 0)
+	if (mcp_client_call(&a->mcp, (uint64_t)call, name, json_get(frame, "input"), json_get_str(frame, "cwd"),
+			    &why) == 0)
 		return 0;
 	return send_result(a, call, why.text, true, "error", NULL);
 }
@@ -101,8 +103,8 @@ static int take_event(struct adapter *a, const struct mcp_event *e)
 		return send_object(a, WIRE_READY, frame);
 	}
 	case MCP_EVENT_RESULT:
-		return send_result(a, (int64_t)e->tag, e->result->text, e->result->is_error, mcp_outcome_name(e->result->outcome),
-				   e->result->cwd);
+		return send_result(a, (int64_t)e->tag, e->result->text, e->result->is_error,
+				   mcp_outcome_name(e->result->outcome), e->result->cwd);
 	case MCP_EVENT_READY:
 	case MCP_EVENT_TOOLS_CHANGED:
 		return 0;

@@ -1,5 +1,6 @@
 #include "core/base/clock.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -9,6 +10,25 @@ int64_t clock_now_us(void)
 
 	clock_gettime(CLOCK_REALTIME, &ts);
 	return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
+}
+
+int64_t clock_stamp_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME_COARSE, &t);
+	return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+int64_t clock_stamp_after(int64_t us)
+{
+	const struct timespec pause = { .tv_nsec = 300000 };
+	int64_t now;
+
+	/* A clock that is set back meanwhile would keep us here: then the answer is the time as it is. */
+	for (int tries = 0; (now = clock_stamp_us()) <= us && tries < 200; tries++)
+		nanosleep(&pause, NULL);
+	return now;
 }
 
 int64_t clock_mono_ms(void)
@@ -41,7 +61,7 @@ char *clock_format(int64_t us, char ret[32])
 	}
 	if (!gmtime_r(&sec, &tm) || tm.tm_year < -1900 || tm.tm_year > 8099) {
 		/* A stored time may be any number; the form stays the same. */
-		strcpy(ret, us < 0 ? "0000-01-01T00:00:00.000000Z" : "9999-12-31T23:59:59.999999Z");
+		snprintf(ret, 32, "%s", us < 0 ? "0000-01-01T00:00:00.000000Z" : "9999-12-31T23:59:59.999999Z");
 		return ret;
 	}
 

@@ -16,7 +16,7 @@
 
 struct frame {
 	uint32_t type;
-	const char *data; /* into the reader's buffer, valid until the next call on the reader; a courtesy NUL follows */
+	const char *data; /* into the reader's buffer, valid until its next call; a courtesy NUL follows */
 	size_t len;
 };
 

@@ -3,11 +3,11 @@
  * title, a preview or an export sees it.  It never writes to a terminal itself.
  *
  * An allow-list, not wcwidth: `wcwidth` is 0 ("valid, invisible") for RLO, LRI, ZWSP, tag characters and BOM (see
- * also CVE-2021-42574).  What passes as it is: printable ASCII, and letters, digits, punctuation and symbols by utf8proc
- * category; and up to four marks on a letter.  All of Cc, Cf, Zl, Zp, Co, Cs, Cn, every default-ignorable, fillers
- * (U+115F, U+1160, U+3164, U+FFA0), spaces other than U+0020, braille blank U+2800 and other glyphs that draw nothing,
- * variation selectors, and marks without a letter are spelled out as U+XXXX in angle brackets U+27E8/U+27E9; ESC, CR,
- * LF and TAB by these words in the same brackets; bytes that are not UTF-8 as \xNN.
+ * also CVE-2021-42574).  What passes as it is: printable ASCII, and letters, digits, punctuation and symbols by
+ * utf8proc category; and up to four marks on a letter.  All of Cc, Cf, Zl, Zp, Co, Cs, Cn, every default-ignorable,
+ * fillers (U+115F, U+1160, U+3164, U+FFA0), spaces other than U+0020, braille blank U+2800 and other glyphs that draw
+ * nothing, variation selectors, and marks without a letter are spelled out as U+XXXX in angle brackets U+27E8/U+27E9;
+ * ESC, CR, LF and TAB by these words in the same brackets; bytes that are not UTF-8 as \xNN.
  *
  * The spelled form is itself plain text: passing it again changes nothing.
  */

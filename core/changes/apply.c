@@ -15,9 +15,6 @@
 /* From so many units on the file system is synced as a whole: a sync of each file costs more. */
 #define SYNC_EACH_MAX 8
 
-/* A cell born right after an apply must not take our own writes for the operator's (BIRTH_SLACK_NS). */
-#define SETTLE_NS 25000000
-
 void apply_result_free(struct apply_result *r)
 {
 	buf_free(&r->problems);
@@ -71,14 +68,16 @@ static bool choose(struct choice *c, const char *path)
 	return self || first < end;
 }
 
-static int select_changes(struct choice *c, const char *const *paths, size_t n, struct apply_result *ret, struct err *err)
+static int select_changes(struct choice *c, const char *const *paths, size_t n, struct apply_result *ret,
+			  struct err *err)
 {
 	c->chosen = calloc(c->m->n + 1, sizeof(*c->chosen));
 	if (!c->chosen)
 		return err_set(err, E_NOMEM, "apply: out of memory");
 	for (size_t i = 0; paths && i < n; i++)
 		if (!choose(c, paths[i]))
-			return err_set(err, E_NOTFOUND, "%s: nothing is staged there; see what is: warder changes", paths[i]);
+			return err_set(err, E_NOTFOUND, "%s: nothing is staged there; see what is: warder changes",
+				       paths[i]);
 	for (size_t i = 0; i < c->m->n; i++) {
 		const struct change *ch = &c->m->change[i];
 
@@ -141,7 +140,8 @@ static int check_all(struct apply *a, struct err *err)
 }
 
 /* One step of one unit; a conflict is noted with its path. */
-static int step(struct apply *a, struct unit *u, int (*act)(const struct site *, struct unit *, struct err *), struct err *err)
+static int step(struct apply *a, struct unit *u, int (*act)(const struct site *, struct unit *, struct err *),
+		struct err *err)
 {
 	int r = act(&a->site, u, err);
 
@@ -217,7 +217,8 @@ static int finish_all(struct apply *a, struct err *err)
 		if (one < 0 && a->result)
 			add_problem(a->result, u->path, why.text);
 		if (one < 0 && r == 0)
-			r = err_set(err, one, "%s: the old content stays beside it as %s: %s", u->path, u->temp, why.text);
+			r = err_set(err, one, "%s: the old content stays beside it as %s: %s", u->path, u->temp,
+				    why.text);
 	}
 	/* What could not be removed for another reason is tried again by apply_recover. */
 	if (r < 0 && r != E_CONFLICT)
@@ -264,16 +265,8 @@ static int give_up(struct apply *a, int r, struct err *err)
 
 	if (put_all_back(a, &why) == 1)
 		return r;
-	return err_set(err, E_CORRUPT, "apply: outcome unknown: %.300s; and it could not be undone: %.300s", err ? err->text : "",
-		       why.text);
-}
-
-static void settle(void)
-{
-	struct timespec wait = { .tv_nsec = SETTLE_NS };
-
-	while (nanosleep(&wait, &wait) < 0 && errno == EINTR)
-		;
+	return err_set(err, E_CORRUPT, "apply: outcome unknown: %.300s; and it could not be undone: %.300s",
+		       err ? err->text : "", why.text);
 }
 
 int apply_changes(const struct layer *l, int session_fd, const struct manifest *m, const char *const *paths, size_t n,
@@ -300,7 +293,8 @@ int apply_changes(const struct layer *l, int session_fd, const struct manifest *
 	if (r == 0)
 		r = journal_create(session_fd, &a.plan, err);
 	if (r == E_EXISTS)
-		return err_set(err, E_BUSY, "apply: an earlier one was cut short and is not settled yet; wake the session first");
+		return err_set(err, E_BUSY,
+			       "apply: an earlier one was cut short and is not settled yet; wake the session first");
 	if (r < 0)
 		return r;
 
@@ -313,7 +307,6 @@ int apply_changes(const struct layer *l, int session_fd, const struct manifest *
 		return give_up(&a, r, err);
 	ret->applied = applied;
 	r = finish_all(&a, err);
-	settle();
 	/* Something new in a removed folder: the problem is told, the apply stands. */
 	return r == E_CONFLICT ? 0 : r;
 }
@@ -369,6 +362,5 @@ int apply_recover(const struct layer *l, int session_fd, const char **ret_state,
 		else if (r > 0)
 			*ret_state = "undone", r = 0;
 	}
-	settle();
 	return r;
 }

@@ -1,10 +1,10 @@
 /*
  * The journal of an apply: the file apply.journal in the session folder.
  *
- * "warder-apply 1\n", then records: type (u32), length of the payload (u64), payload, SHA-256 over these three; all numbers
- * little-endian.  PLAN: the units with their members.  STAGED: the inode number of what was built for each unit, 0
- * for a unit without.  COMMIT: empty.  PLAN arrives by rename; a later record that does not verify was cut short and counts as not
- * written.
+ * "warder-apply 1\n", then records: type (u32), length of the payload (u64), payload, SHA-256 over these three; all
+ * numbers little-endian.  PLAN: the units with their members.  STAGED: the inode number of what was built for each
+ * unit, 0 for a unit without.  COMMIT: empty.  PLAN arrives by rename; a later record that does not verify was cut
+ * short and counts as not written.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -239,6 +239,18 @@ static bool is_relative(const char *path)
 	}
 }
 
+/* The first member is the unit's top, the others lie below it. */
+static bool all_belong(const struct unit *u, const struct member *m, size_t n)
+{
+	size_t top = strlen(u->path);
+
+	for (size_t i = 0; i < n; i++)
+		if (!is_relative(m[i].path) || strncmp(m[i].path, u->path, top) != 0 ||
+		    m[i].path[top] != (i ? '/' : '\0'))
+			return false;
+	return true;
+}
+
 static void get_unit(struct cursor *c, struct unit *u)
 {
 	static const struct {
@@ -259,12 +271,12 @@ static void get_unit(struct cursor *c, struct unit *u)
 	u->new = get_members(c, &u->nnew);
 	if (c->bad || kind >= ARRAY_LEN(needs) || !u->nold == needs[kind].old || !u->nnew == needs[kind].new ||
 	    !is_relative(u->path) || strlen(temp) >= sizeof(u->temp) || strncmp(temp, ".warder-", 8) != 0 ||
-	    strchr(temp, '/')) {
+	    strchr(temp, '/') || !all_belong(u, u->old, u->nold) || !all_belong(u, u->new, u->nnew)) {
 		c->bad = true;
 		return;
 	}
 	u->kind = (enum unit_kind)kind;
-	strcpy(u->temp, temp);
+	memcpy(u->temp, temp, strlen(temp) + 1);
 	const char *slash = strrchr(u->path, '/');
 	u->name = slash ? slash + 1 : u->path;
 }
@@ -311,7 +323,8 @@ int journal_load(int session_fd, struct plan *ret, struct err *err)
 		return r;
 	at = (struct cursor){ .at = file.data, .left = file.len, .arena = &p.arena };
 	const char *head = take(&at, sizeof(magic) - 1);
-	if (!head || memcmp(head, magic, sizeof(magic) - 1) != 0 || !next_record(&at, &type, &record) || type != RECORD_PLAN)
+	if (!head || memcmp(head, magic, sizeof(magic) - 1) != 0 || !next_record(&at, &type, &record) ||
+	    type != RECORD_PLAN)
 		return err_set(err, E_CORRUPT, "the journal of an apply: it holds no plan");
 	get_plan(&record, &p);
 	if (record.bad)

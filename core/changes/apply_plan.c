@@ -199,7 +199,10 @@ static int make_unit(struct planning *p, size_t first, size_t end, struct unit *
 
 	const char *slash = strrchr(path, '/');
 	*ret = (struct unit){
-		.kind = p->part[first].is_mode ? UNIT_CHMOD : !nold ? UNIT_PUT : nold == n ? UNIT_TAKE : UNIT_SWAP,
+		.kind = p->part[first].is_mode ? UNIT_CHMOD
+			: !nold                ? UNIT_PUT
+			: nold == n            ? UNIT_TAKE
+					       : UNIT_SWAP,
 		.path = path,
 		.name = slash ? slash + 1 : path,
 		.old = m,
@@ -291,7 +294,7 @@ const char *unit_parent(const struct unit *u, char ret[PATH_MAX])
 	size_t len = (size_t)(u->name - u->path);
 
 	if (!len)
-		return strcpy(ret, ".");
+		return ".";
 	memcpy(ret, u->path, len - 1);
 	ret[len - 1] = '\0';
 	return ret;

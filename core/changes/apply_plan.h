@@ -60,7 +60,7 @@ void plan_free(struct plan *p);
 /* Units for the chosen changes (a flag each).  Their statuses were judged before. */
 int plan_make(const struct manifest *m, const bool *chosen, struct plan *ret, struct err *err) WARN_UNUSED;
 
-/* The folder part of a unit's path into `ret` ("." for the workspace itself). */
+/* The folder part of a unit's path ("." for the workspace itself); `ret` gives it room. */
 const char *unit_parent(const struct unit *u, char ret[PATH_MAX]);
 
 /* ---- journal: the file apply.journal in the session folder */

@@ -25,6 +25,12 @@ static void place_close(struct place *p)
 {
 	fd_close(&p->fd);
 }
+#define _cleanup_place_ _cleanup_(place_close)
+
+static struct place place_of(int dirfd, const char *name, const struct member *top)
+{
+	return (struct place){ .dirfd = dirfd, .name = name, .root_len = strlen(top->path), .fd = -1 };
+}
 
 /* The folder that holds `m` and its name in it.  -1 with errno. */
 static int find_place(struct place *p, const struct member *m, const char **ret_name)
@@ -50,7 +56,7 @@ static int find_place(struct place *p, const struct member *m, const char **ret_
 		return p->fd;
 	fd_close(&p->fd);
 	p->fd = walk_open(p->dirfd, folder);
-	strcpy(p->folder, folder);
+	memcpy(p->folder, folder, top + len + 1);
 	return p->fd;
 }
 
@@ -108,12 +114,14 @@ static int take_after(const struct site *s, int fd, int like)
 
 	if (fstat(like, &old) < 0 || fstat(fd, &new) < 0)
 		return -1;
-	if (s->root ? fchown(fd, old.st_uid, old.st_gid) < 0 : old.st_gid != new.st_gid && fchown(fd, (uid_t)-1, old.st_gid) < 0)
+	if (s->root ? fchown(fd, old.st_uid, old.st_gid) < 0
+		    : old.st_gid != new.st_gid && fchown(fd, (uid_t)-1, old.st_gid) < 0)
 		return -1;
 	return copy_attributes(like, fd);
 }
 
-static int build_file(const struct site *s, int dirfd, const char *name, const struct member *m, int like, struct err *err)
+static int build_file(const struct site *s, int dirfd, const char *name, const struct member *m, int like,
+		      struct err *err)
 {
 	_cleanup_fd_ int from = -1, to = -1;
 	uint8_t digest[DIGEST_LEN];
@@ -131,7 +139,8 @@ static int build_file(const struct site *s, int dirfd, const char *name, const s
 		return r;
 	}
 	if (memcmp(digest, m->digest, DIGEST_LEN) != 0)
-		return err_set(err, E_CORRUPT, "%s: its stored content is not what was shown; nothing was written", m->path);
+		return err_set(err, E_CORRUPT, "%s: its stored content is not what was shown; nothing was written",
+			       m->path);
 	if ((like >= 0 ? take_after(s, to, like) : give_away(s, dirfd, name)) < 0 || fchmod(to, m->mode & 0777) < 0 ||
 	    (s->sync_each && fsync(to) < 0))
 		return failed(m, errno, err);
@@ -172,7 +181,7 @@ static int finish_folder(const struct site *s, int dirfd, const char *name, cons
 int thing_build(const struct site *s, int dirfd, const char *name, const struct member *m, size_t n, int like,
 		struct err *err)
 {
-	_cleanup_(place_close) struct place p = { .dirfd = dirfd, .name = name, .root_len = strlen(m[0].path), .fd = -1 };
+	_cleanup_place_ struct place p = place_of(dirfd, name, m);
 	int r = 0;
 
 	for (size_t i = 0; i < n && r == 0; i++) {
@@ -206,7 +215,7 @@ struct comparing {
 	const struct member *m;
 	size_t n;
 	enum thing_check check;
-	char path[2 * PATH_MAX]; /* of the thing's top, and room for what lies below */
+	char path[PATH_MAX + WALK_PATH_MAX]; /* of the thing's top, and room for what lies below */
 	size_t found;
 	bool same;
 };
@@ -271,7 +280,7 @@ static int compare_entry(struct walk *w, struct walk_folder *f, const char *name
 	size_t top = strlen(c->m[0].path);
 
 	c->path[top] = '/';
-	strcpy(c->path + top + 1, buf_str(&w->path));
+	memcpy(c->path + top + 1, buf_str(&w->path), w->path.len + 1);
 	const struct member *m = find_member(c->m, c->n, c->path);
 	if (!m || !same_member(f->fd[WALK_REAL], name, m, c->check)) {
 		c->same = false;
@@ -290,14 +299,20 @@ static bool same_folder(int dirfd, const char *name, const struct member *m, siz
 {
 	_cleanup_fd_ int root = walk_open(dirfd, name);
 	struct comparing c = {
-		.walk = WALK_INIT(sizeof(struct walk_folder)), .m = m, .n = n, .check = check, .found = 1, .same = true,
+		.walk = WALK_INIT(sizeof(struct walk_folder)),
+		.m = m,
+		.n = n,
+		.check = check,
+		.found = 1,
+		.same = true,
 	};
 	int fd[WALK_SIDES] = { -1, root < 0 ? -1 : fcntl(root, F_DUPFD_CLOEXEC, 3), -1 };
 	struct err err;
 
-	if (fd[WALK_REAL] < 0 || strlen(m[0].path) >= PATH_MAX)
+	size_t top = strlen(m[0].path);
+	if (fd[WALK_REAL] < 0)
 		return false;
-	strcpy(c.path, m[0].path);
+	memcpy(c.path, m[0].path, top + 1);
 	c.walk.root[WALK_REAL] = root;
 	c.walk.visit = compare_entry;
 	int r = walk_enter(&c.walk, fd, 1u << WALK_REAL, NULL, &err);
@@ -318,7 +333,7 @@ bool thing_matches(int dirfd, const char *name, const struct member *m, size_t n
 
 int thing_remove(int dirfd, const char *name, const struct member *m, size_t n, struct err *err)
 {
-	_cleanup_(place_close) struct place p = { .dirfd = dirfd, .name = name, .root_len = strlen(m[0].path), .fd = -1 };
+	_cleanup_place_ struct place p = place_of(dirfd, name, m);
 
 	for (size_t i = n; i-- > 0;) {
 		const char *at;

@@ -10,16 +10,16 @@
 
 /* Where things are made. */
 struct site {
-	int real_fd;    /* the workspace */
+	int real_fd; /* the workspace */
 	int content_fd;
-	uid_t uid;      /* of the workspace: new things are theirs */
+	uid_t uid; /* of the workspace: new things are theirs */
 	gid_t gid;
 	bool root;      /* we may give files away */
 	bool sync_each; /* fsync each file and folder; else the caller syncs the file system */
 };
 
-/* Builds members[0..n) at `name` in `dirfd`, where nothing is.  `like`: an open file whose owner, group and extended attributes a
- * single file takes over, or -1. */
+/* Builds members[0..n) at `name` in `dirfd`, where nothing is.  `like`: an open file whose owner, group and extended
+ * attributes a single file takes over, or -1. */
 int thing_build(const struct site *s, int dirfd, const char *name, const struct member *m, size_t n, int like,
 		struct err *err) WARN_UNUSED;
 
@@ -31,8 +31,8 @@ enum thing_check {
 /* True when what stands at `name` is exactly the members.  An error of reading counts as different. */
 bool thing_matches(int dirfd, const char *name, const struct member *m, size_t n, enum thing_check check);
 
-/* Removes the members, deepest first; what is gone already is no error.  E_CONFLICT when a folder holds something else: that
- * and the folders around it stay. */
+/* Removes the members, deepest first; what is gone already is no error.  E_CONFLICT when a folder holds something else:
+ * that and the folders around it stay. */
 int thing_remove(int dirfd, const char *name, const struct member *m, size_t n, struct err *err) WARN_UNUSED;
 
 #endif

@@ -21,7 +21,8 @@ static int failed(const struct unit *u, int errnum, struct err *err)
 }
 
 /* The folder that holds the unit; where it was seen before, the same one. */
-static int open_parent(const struct site *s, const struct unit *u, int *ret_fd, struct layer_node *ret_node, struct err *err)
+static int open_parent(const struct site *s, const struct unit *u, int *ret_fd, struct layer_node *ret_node,
+		       struct err *err)
 {
 	char path[PATH_MAX];
 	_cleanup_fd_ int fd = walk_open(s->real_fd, unit_parent(u, path));
@@ -170,7 +171,8 @@ int unit_move(const struct site *s, struct unit *u, struct err *err)
 			return conflict(err, "removed by you since it was shown");
 		case EINVAL:
 		case ENOSYS:
-			return err_errno(err, E_MACHINE, errno, "%s: this file system cannot exchange two names", u->path);
+			return err_errno(err, E_MACHINE, errno, "%s: this file system cannot exchange two names",
+					 u->path);
 		default:
 			return failed(u, errno, err);
 		}
@@ -240,14 +242,16 @@ static enum unit_state look_chmod(const struct unit *u, const struct layer_node 
 }
 
 /* With nothing under the temporary name it was put back already, by a recovery that was cut short. */
-static enum unit_state look_put(const struct unit *u, int fd, const struct layer_node *place, const struct layer_node *temp)
+static enum unit_state look_put(const struct unit *u, int fd, const struct layer_node *place,
+				const struct layer_node *temp)
 {
 	if (is_staged(u, place))
 		return moved_if_ours(u, fd);
 	return is_staged(u, temp) || (!place->mode && !temp->mode) ? UNIT_UNTOUCHED : UNIT_UNKNOWN;
 }
 
-static enum unit_state look_swap(const struct unit *u, int fd, const struct layer_node *place, const struct layer_node *temp)
+static enum unit_state look_swap(const struct unit *u, int fd, const struct layer_node *place,
+				 const struct layer_node *temp)
 {
 	if (is_staged(u, temp) || (!temp->mode && place->mode && place->ino == u->old[0].ino))
 		return UNIT_UNTOUCHED;
@@ -259,7 +263,8 @@ enum unit_state unit_look(const struct site *s, const struct unit *u, enum journ
 	_cleanup_fd_ int fd = -1;
 	struct layer_node place, temp;
 
-	if (enter(s, u, &fd, NULL) < 0 || layer_node_at(fd, u->name, &place) < 0 || layer_node_at(fd, u->temp, &temp) < 0)
+	if (enter(s, u, &fd, NULL) < 0 || layer_node_at(fd, u->name, &place) < 0 ||
+	    layer_node_at(fd, u->temp, &temp) < 0)
 		return UNIT_UNKNOWN;
 	/* Nothing is moved before the journal says that everything is built. */
 	if (journal == JOURNAL_PLANNED)

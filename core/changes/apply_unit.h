@@ -18,7 +18,8 @@ int unit_stage(const struct site *s, struct unit *u, struct err *err) WARN_UNUSE
 int unit_move(const struct site *s, struct unit *u, struct err *err) WARN_UNUSED;
 /* Before the decision to keep: nobody wrote to what was displaced since, and the folder is where it was. */
 int unit_confirm(const struct site *s, const struct unit *u, struct err *err) WARN_UNUSED;
-/* After it: removes what was displaced.  What has appeared in it meanwhile stays, under the temporary name (E_CONFLICT). */
+/* After it: removes what was displaced.  What has appeared in it meanwhile stays, under the temporary name
+ * (E_CONFLICT). */
 int unit_finish(const struct site *s, const struct unit *u, struct err *err) WARN_UNUSED;
 /* fsync of the unit's folder. */
 int unit_sync(const struct site *s, const struct unit *u, struct err *err) WARN_UNUSED;

@@ -252,9 +252,9 @@ static int hunks(struct writer *w, const struct text *old, const struct text *ne
 	_cleanup_diff_script_ struct diff_script s = { 0 };
 	struct place place = { 0 };
 
-	int r = replaced_whole(old, new) ?
-			E_LIMIT :
-			diff_lines(old->map.data, old->map.len, new->map.data, new->map.len, &s, err);
+	int r = replaced_whole(old, new)
+			? E_LIMIT
+			: diff_lines(old->map.data, old->map.len, new->map.data, new->map.len, &s, err);
 	if (r == E_LIMIT) {
 		hunk_whole(w, old, new);
 		return 0;
@@ -399,9 +399,9 @@ int diff_count(const struct layer *l, const struct change *c, size_t *ret_added,
 	if (r == 0)
 		r = load(l, &c->new, &new, err);
 	if (r == 0 && !is_binary(&old) && !is_binary(&new) && !same_text(&old, &new)) {
-		r = replaced_whole(&old, &new) ?
-			    E_LIMIT :
-			    diff_lines(old.map.data, old.map.len, new.map.data, new.map.len, &s, err);
+		r = replaced_whole(&old, &new)
+			    ? E_LIMIT
+			    : diff_lines(old.map.data, old.map.len, new.map.data, new.map.len, &s, err);
 		if (r == E_LIMIT) {
 			added = count_lines(&new.map);
 			removed = count_lines(&old.map);

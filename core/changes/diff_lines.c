@@ -165,8 +165,8 @@ static bool step_forward(struct myers *s, const struct box *box, int32_t d, bool
 			while (x < box->n && x - k < box->m && a[x] == b[x - k])
 				x++;
 		s->forward[k] = x;
-		if (may_meet && x != NONE && k >= delta - (d - 1) && k <= delta + (d - 1) &&
-		    s->backward[k] != NONE && x >= s->backward[k]) {
+		if (may_meet && x != NONE && k >= delta - (d - 1) && k <= delta + (d - 1) && s->backward[k] != NONE &&
+		    x >= s->backward[k]) {
 			*ret = (struct point){ x, x - k };
 			return true;
 		}

@@ -2,8 +2,8 @@
  * diff_lines: which lines two texts have in common.  It compares, and knows neither files nor Git's format.
  *
  * A text is split after each newline; a last line without one is a line of its own, different from the same words with
- * one.  The result is a list of edits in ascending order: `old_len` lines of the old text from line `old_start` (from 0) are
- * replaced by `new_len` lines of the new text from line `new_start`.  What lies between two edits is equal, and
+ * one.  The result is a list of edits in ascending order: `old_len` lines of the old text from line `old_start` (from
+ * 0) are replaced by `new_len` lines of the new text from line `new_start`.  What lies between two edits is equal, and
  * at least one line long.
  *
  * Method: lines become numbers (a hash with a secret key, so that no text can make it slow), common ends and lines

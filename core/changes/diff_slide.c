@@ -182,7 +182,9 @@ static bool settle(struct slide *t, struct diff_edit *e, const struct diff_edit 
 
 		const struct diff_edit *prev = t->done ? &t->s->edit[t->done - 1] : NULL;
 		struct run r = run_of(l, e);
-		uint32_t above = prev ? gap_between(prev, e) : e->old_start < e->new_start ? e->old_start : e->new_start;
+		uint32_t above = prev                          ? gap_between(prev, e)
+				 : e->old_start < e->new_start ? e->old_start
+							       : e->new_start;
 		uint32_t below = next ? gap_between(e, next) : l->side->n - r.at - r.len;
 		uint32_t up = room_up(t, l, e, above);
 		bool touches_prev = prev && up == above, same = prev && lane_of(t, prev) == l;

@@ -26,7 +26,8 @@ static void add_side(struct buf *out, const struct change_side *s)
 {
 	char hex[DIGEST_HEX_LEN + 1];
 
-	buf_addf(out, " %o %" PRIu64 " %s", (unsigned)s->mode, s->size, s->has_digest ? digest_hex(s->digest, hex) : "-");
+	buf_addf(out, " %o %" PRIu64 " %s", (unsigned)s->mode, s->size,
+		 s->has_digest ? digest_hex(s->digest, hex) : "-");
 }
 
 void manifest_write(const struct manifest *m, struct buf *out)
@@ -178,7 +179,8 @@ static void read_line(struct reader *r, char *line)
 	char *save = NULL;
 
 	r->nparts = 0;
-	for (char *part = strtok_r(line, " ", &save); part && r->nparts <= LINE_PARTS; part = strtok_r(NULL, " ", &save))
+	for (char *part = strtok_r(line, " ", &save); part && r->nparts <= LINE_PARTS;
+	     part = strtok_r(NULL, " ", &save))
 		r->part[r->nparts++] = part;
 	r->at = 1;
 	for (size_t i = 0; i < ARRAY_LEN(lines); i++) {

@@ -15,7 +15,8 @@
 #include "jail/layer.h"
 
 void manifest_write(const struct manifest *m, struct buf *out);
-/* E_CORRUPT when a line is not as above, or when the digest computed over what was read is not the one that stands there. */
+/* E_CORRUPT when a line is not as above, or when the digest computed over what was read is not the one that stands
+ * there. */
 int manifest_read(const char *text, size_t len, struct manifest *ret, struct err *err) WARN_UNUSED;
 
 #endif

@@ -21,7 +21,8 @@ struct staged {
 #define STAGED_INIT { .session_fd = -1, .layer_fd = -1, .content_fd = -1 }
 
 /* Makes layer/ and content/ in the session folder when they are missing. */
-int staged_open(int session_fd, const char *workspace, int64_t idmap_base, struct staged *ret, struct err *err) WARN_UNUSED;
+int staged_open(int session_fd, const char *workspace, int64_t idmap_base, struct staged *ret,
+		struct err *err) WARN_UNUSED;
 void staged_close(struct staged *s);
 #define _cleanup_staged_ _cleanup_(staged_close)
 

@@ -58,8 +58,8 @@ static void help_one(const struct cmd *c)
 {
 	char left[64];
 
-	printf("usage: warder %s%s%s%s\n\n%s\n", c->name, c->options[0].name ? " [options]" : "", c->words[0] ? " " : "", c->words,
-	       c->summary);
+	printf("usage: warder %s%s%s%s\n\n%s\n", c->name, c->options[0].name ? " [options]" : "",
+	       c->words[0] ? " " : "", c->words, c->summary);
 	if (c->options[0].name)
 		putchar('\n');
 	for (const struct cmd_option *o = c->options; o->name; o++) {
@@ -92,7 +92,8 @@ static const struct cmd_option *find_option(const struct cmd *c, const char *wor
 		size_t n = strlen(o->name);
 
 		*ret_value = NULL;
-		if (word[1] == '-' && strncmp(word + 2, o->name, n) == 0 && (word[2 + n] == '\0' || word[2 + n] == '=')) {
+		if (word[1] == '-' && strncmp(word + 2, o->name, n) == 0 &&
+		    (word[2 + n] == '\0' || word[2 + n] == '=')) {
 			if (word[2 + n] == '=')
 				*ret_value = word + 3 + n;
 			return o;

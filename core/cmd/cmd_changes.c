@@ -17,15 +17,15 @@ static const struct cmd_option options[] = {
 	{ NULL, 0, NULL, NULL, false },
 };
 
-static int ask(struct session_arg *s, uint32_t type, const json_node *order, json_node **ret_answer, char **ret_problems,
-	       struct err *err)
+static int ask(struct session_arg *s, uint32_t type, const json_node *order, json_node **ret_answer,
+	       char **ret_problems, struct err *err)
 {
 	_cleanup_client_ struct client_link link = CLIENT_LINK_INIT;
 	int r;
 
-	if (!s->alive)
+	r = s->alive ? client_reach(&s->home, s->id, s->fd, &link, err) : E_NOTFOUND;
+	if (r == E_NOTFOUND)
 		return moment_ask(s->id, type, order, ret_answer, ret_problems, err);
-	r = client_connect(&s->home, s->id, &link, err);
 	return r < 0 ? r : client_ask(&link, type, order, ret_answer, ret_problems, err);
 }
 
@@ -115,7 +115,8 @@ static int decide(struct session_arg *s, const struct cmd_args *args, struct err
 	complain_lines(problems);
 	if (r < 0)
 		return r;
-	printf("%lld paths %s\n", (long long)json_get_int(answer, apply ? "applied" : "discarded", 0), apply ? "applied" : "discarded");
+	printf("%lld paths %s\n", (long long)json_get_int(answer, apply ? "applied" : "discarded", 0),
+	       apply ? "applied" : "discarded");
 	return 0;
 }
 
@@ -127,7 +128,8 @@ static int run(const struct cmd_args *args, struct err *err)
 	if (cmd_has(args, "apply") && cmd_has(args, "discard"))
 		return err_set(err, E_USAGE, "changes: --apply and --discard exclude each other; give one");
 	if (!decides && args->nwords > 1)
-		return err_set(err, E_USAGE, "changes: paths go with --apply or --discard; without them the whole change is shown");
+		return err_set(err, E_USAGE,
+			       "changes: paths go with --apply or --discard; without them the whole change is shown");
 
 	int r = session_arg_open(args->words[0], &s, err);
 	if (r < 0)
@@ -139,7 +141,8 @@ const struct cmd cmd_changes = {
 	.name = "changes",
 	.words = "S [PATH...]",
 	.summary = "show what a session changed as a diff, apply it to the real files, or discard it",
-	.more = "Nothing is written unless every named path can be.  A file that you changed since the agent saw it is a\n"
+	.more = "Nothing is written unless every named path can be.  A file that you changed since the agent saw it is "
+		"a\n"
 		"conflict and stays as it is.  Anything below a .git folder is never applied.",
 	.options = options,
 	.min_words = 1,

@@ -29,8 +29,8 @@ static int print_json(const struct cell_report *report, enum cell_level floor, b
 		json_write(line, &text);
 		buf_addc(&text, '\n');
 	}
-	buf_addf(&text, "{\"level\":\"%s\",\"floor\":\"%s\",\"ok\":%s}\n", cell_level_name(report->level), cell_level_name(floor),
-		 ok ? "true" : "false");
+	buf_addf(&text, "{\"level\":\"%s\",\"floor\":\"%s\",\"ok\":%s}\n", cell_level_name(report->level),
+		 cell_level_name(floor), ok ? "true" : "false");
 	int r = buf_check(&text, "doctor", err);
 	return r < 0 ? r : cmd_print(buf_str(&text), text.len, err);
 }
@@ -65,7 +65,8 @@ static int run(const struct cmd_args *args, struct err *err)
 		return r;
 	cell_probe(&report);
 	bool ok = report.level >= config.floor;
-	r = cmd_has(args, "json") ? print_json(&report, config.floor, ok, err) : print_text(&report, config.floor, ok, err);
+	r = cmd_has(args, "json") ? print_json(&report, config.floor, ok, err)
+				  : print_text(&report, config.floor, ok, err);
 	return r < 0 ? r : ok ? 0 : 3;
 }
 

@@ -51,8 +51,8 @@ static int take_paths(const struct cmd_args *args, const char *option, const cha
 
 		char *real = realpath(args->given[i].value, NULL);
 		if (!real)
-			return err_set(err, E_USAGE, "--%s %s: %s; name a path that exists", option, args->given[i].value,
-				       strerror(errno));
+			return err_set(err, E_USAGE, "--%s %s: %s; name a path that exists", option,
+				       args->given[i].value, strerror(errno));
 		l->owned[l->nowned++] = real;
 		list[n++] = real;
 		int r = cell_check_workspace(real, forbidden, err);
@@ -62,7 +62,8 @@ static int take_paths(const struct cmd_args *args, const char *option, const cha
 	return 0;
 }
 
-/* Signals that the operator sends to `warder jail` go to the command: it has no terminal of its own to get them from. */
+/* Signals that the operator sends to `warder jail` go to the command: it has no terminal of its own to get them from.
+ */
 static int wait_for_end(struct cell *cell, int signals, int *ret_wstatus, struct err *err)
 {
 	struct pollfd fds[2] = { { .fd = cell_pidfd(cell), .events = POLLIN }, { .fd = signals, .events = POLLIN } };
@@ -100,14 +101,20 @@ static int list_changes(const struct layer *layer, struct err *err)
 {
 	_cleanup_(manifest_free) struct manifest m = { 0 };
 	int r = layer_snapshot(layer, &m, err);
+	size_t n = 0;
 
 	for (size_t i = 0; r == 0 && i < m.n; i++) {
-		_cleanup_free_ char *path = safe_dup(m.change[i].path);
+		const struct change *c = &m.change[i];
+		_cleanup_free_ char *path = safe_dup(c->path);
 
-		fprintf(stderr, "%-8s %s\n", change_op_name(m.change[i].op), path ? path : "?");
+		/* The cell's own repository, which never leaves it. */
+		if (c->status == CHANGE_WITHHELD)
+			continue;
+		fprintf(stderr, "%-8s %s\n", change_op_name(c->op), path ? path : "?");
+		n++;
 	}
-	if (r == 0 && m.n)
-		fprintf(stderr, "%zu paths changed in the jail's own layer; dropped\n", m.n);
+	if (n)
+		fprintf(stderr, "%zu paths changed in the jail's own layer; dropped\n", n);
 	return r;
 }
 
@@ -116,8 +123,8 @@ static int exit_status(int wstatus)
 	return WIFSIGNALED(wstatus) ? 128 + WTERMSIG(wstatus) : WEXITSTATUS(wstatus);
 }
 
-static int run_cell(const struct cmd_args *args, const struct config *config, const char *workspace, struct jail_folder *folder,
-		    const struct lists *l, struct err *err)
+static int run_cell(const struct cmd_args *args, const struct config *config, const char *workspace,
+		    struct jail_folder *folder, const struct lists *l, struct err *err)
 {
 	_cleanup_cell_ struct cell *cell = NULL;
 	_cleanup_fd_ int signals = catch_signals(err);
@@ -178,7 +185,8 @@ const struct cmd cmd_jail = {
 	.name = "jail",
 	.words = "-- CMD...",
 	.summary = "run one command in the jail; what it changes in this folder is listed and dropped",
-	.more = "The exit status is the command's own; 128 + N when signal N ended it, 127 not found, 126 not executable.\n"
+	.more = "The exit status is the command's own; 128 + N when signal N ended it, 127 not found, 126 not "
+		"executable.\n"
 		"There is no network, and no home but an empty one.",
 	.options = options,
 	.min_words = 1,

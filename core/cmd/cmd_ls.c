@@ -83,8 +83,8 @@ static void add_text(struct listing *l, const char *session, const struct sessio
 	char created[32];
 
 	clock_format(s->created, created);
-	buf_addf(&l->out, "%s  %-8s %.16s  %-9s %s  %5lld rows  %zu pending  ", session, session_state_name(s, alive), created,
-		 s->preset, s->level, (long long)s->last_seq, session_state_pending(s));
+	buf_addf(&l->out, "%s  %-8s %.16s  %-9s %s  %5lld rows  %zu pending  ", session, session_state_name(s, alive),
+		 created, s->preset, s->level, (long long)s->last_seq, session_state_pending(s));
 	buf_addf(&l->out, "%s  %s\n", s->brain, s->workspace);
 }
 

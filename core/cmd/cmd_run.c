@@ -15,7 +15,8 @@ static const struct cmd_option options[] = {
 	{ "model", 'm', "BRAIN", "a [brain] section of the configuration, or scripted:FILE", false },
 	{ "workspace", 'w', "DIR", "the folder that the agent works in (default: this one)", false },
 	{ "preset", 'p', "NAME", "contained (default), careful or locked", false },
-	{ "headless", 0, NULL, "print event lines until the session is idle; asks are answered from --answers or denied", false },
+	{ "headless", 0, NULL,
+	  "print event lines until the session is idle; asks are answered from --answers or denied", false },
 	{ "answers", 0, "FILE", "prepared decisions for --headless", false },
 	{ "text", 0, NULL, "with --headless: readable lines in place of JSON", false },
 	{ "detach", 0, NULL, "print the session's id and leave it working", false },
@@ -66,7 +67,8 @@ static int run(const struct cmd_args *args, struct err *err)
 	char session[32];
 
 	if (!cmd_has(args, "headless") && !cmd_has(args, "detach"))
-		return err_set(err, E_USAGE, "run: the window is not part of this version; give --headless or --detach");
+		return err_set(err, E_USAGE,
+			       "run: the window is not part of this version; give --headless or --detach");
 	if (cmd_has(args, "headless") && cmd_has(args, "detach"))
 		return err_set(err, E_USAGE, "run: --headless and --detach exclude each other; give one");
 	if (cmd_has(args, "answers") && !cmd_has(args, "headless"))
@@ -97,7 +99,9 @@ static int run(const struct cmd_args *args, struct err *err)
 	if (r < 0)
 		return r;
 
-	struct follow f = { .session = session, .session_fd = session_fd, .json = !cmd_has(args, "text"), .stop_on_signal = true };
+	struct follow f = {
+		.session = session, .session_fd = session_fd, .json = !cmd_has(args, "text"), .stop_on_signal = true
+	};
 	return follow_keeper(&f, &link, err);
 }
 
@@ -106,7 +110,8 @@ const struct cmd cmd_run = {
 	.words = "PROMPT",
 	.summary = "start a session: an agent works on PROMPT in a jail over the workspace",
 	.more = "The workspace's files stay as they are: what the agent changes is staged (see warder changes).\n"
-		"exit status with --headless: 0 the turn ended, 1 it did not, 2 usage, 3 this machine cannot, 130 interrupted.",
+		"exit status with --headless: 0 the turn ended, 1 it did not, 2 usage, 3 this machine cannot, 130 "
+		"interrupted.",
 	.options = options,
 	.min_words = 1,
 	.max_words = 1,

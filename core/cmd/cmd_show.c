@@ -23,7 +23,9 @@ static int run(const struct cmd_args *args, struct err *err)
 	if (!cmd_has(args, "follow") || !s.alive)
 		return follow_print(&f, err);
 
-	r = client_connect(&s.home, s.id, &link, err);
+	r = client_reach(&s.home, s.id, s.fd, &link, err);
+	if (r == E_NOTFOUND)
+		return follow_print(&f, err);
 	if (r == 0)
 		r = client_ask(&link, OP_SUBSCRIBE, order, NULL, NULL, err);
 	if (r == 0)

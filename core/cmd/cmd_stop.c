@@ -27,7 +27,9 @@ static int wait_until_gone(struct session_arg *s, struct client_link *link, stru
 			return 0;
 		(void)poll(NULL, 0, GONE_POLL_MS);
 	}
-	return err_set(err, E_BUSY, "session %s: its keeper does not end; look at it with ps, or kill it and wake the session", s->id);
+	return err_set(err, E_BUSY,
+		       "session %s: its keeper does not end; look at it with ps, or kill it and wake the session",
+		       s->id);
 }
 
 static int run(const struct cmd_args *args, struct err *err)
@@ -43,7 +45,9 @@ static int run(const struct cmd_args *args, struct err *err)
 		cmd_complain("already stopped");
 		return 0;
 	}
-	r = client_connect(&s.home, s.id, &link, err);
+	r = client_reach(&s.home, s.id, s.fd, &link, err);
+	if (r == E_NOTFOUND)
+		return 0; /* it ended by itself meanwhile */
 	if (r == 0)
 		r = client_ask(&link, OP_STOP, order, NULL, NULL, err);
 	return r == 0 ? wait_until_gone(&s, &link, err) : r;

@@ -82,12 +82,38 @@ struct walk {
 	struct err *err;
 };
 
+/* The first event names the session: a whole log of another one is chained well and yet not this one's. */
+static void check_name(const char *session, int session_fd, struct log_report *report)
+{
+	_cleanup_log_reader_ struct log_reader *reader = NULL;
+	_cleanup_json_ json_node *body = NULL;
+	struct log_claim *claim = &report->claims[report->nclaims];
+	struct err err = { 0 };
+	struct event e;
+
+	if (report->verdict != LOG_INTACT || report->nclaims == ARRAY_LEN(report->claims) ||
+	    log_reader_open(session_fd, &reader, &err) < 0 || log_reader_get(reader, 1, &e, &err) < 0 || !e.body ||
+	    json_parse_object(e.body, e.body_len, &body, &err) < 0)
+		return;
+	const char *name = json_get_str(body, "session");
+	*claim = (struct log_claim){ .claim = "session", .ok = name && strcmp(name, session) == 0 };
+	report->nclaims++;
+	if (claim->ok) {
+		snprintf(claim->why, sizeof(claim->why), "the first event names this session");
+		return;
+	}
+	claim->seq = report->seq = 1;
+	report->verdict = LOG_SPLICED;
+	snprintf(claim->why, sizeof(claim->why), "the first event names another session, %.20s", name ? name : "none");
+}
+
 static int verify_one(const char *session, int session_fd, struct walk *w)
 {
 	struct log_report report;
 	int r;
 
 	log_verify(session_fd, &report);
+	check_name(session, session_fd, &report);
 	r = cmd_has(w->args, "json") ? print_json(session, &report, w->one, w->err)
 				      : print_text(session, &report, w->one, w->err);
 	if (report.verdict != LOG_INTACT)
@@ -120,7 +146,8 @@ const struct cmd cmd_verify = {
 	.name = "verify",
 	.words = "[S]",
 	.summary = "check that a session's log (or every session's) is what was written",
-	.more = "A chain alone does not see rows removed from its end: until heads are signed and anchored, \"intact\" says that\n"
+	.more = "A chain alone does not see rows removed from its end: until heads are signed and anchored, \"intact\" "
+		"says that\n"
 		"nothing up to the last row that is there was changed, and nothing about rows after it.",
 	.options = options,
 	.min_words = 0,

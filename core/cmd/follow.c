@@ -109,8 +109,12 @@ int follow_keeper(struct follow *f, struct client_link *link, struct err *err)
 
 		if (r == 0 && fresh)
 			r = follow_print(f, err);
-		if (r < 0 || end)
-			return r < 0 ? r : interrupted ? 130 : status;
+		if (r < 0)
+			return r;
+		if (end) {
+			client_wait(link);
+			return interrupted ? 130 : status;
+		}
 		fresh = false;
 
 		struct pollfd fds[2] = { { .fd = link->fd, .events = POLLIN }, { .fd = signals, .events = POLLIN } };
@@ -129,8 +133,9 @@ int follow_keeper(struct follow *f, struct client_link *link, struct err *err)
 		}
 		if (fds[0].revents && frame_fill(&link->in, err) < 0) {
 			r = follow_print(f, err);
-			return r < 0 ? r : err_set(err, E_CLOSED, "session %s: its keeper is gone; warder wake %s goes on", f->session,
-						    f->session);
+			return r < 0 ? r
+				     : err_set(err, E_CLOSED, "session %s: its keeper is gone; warder wake %s goes on",
+					       f->session, f->session);
 		}
 	}
 }

@@ -59,14 +59,17 @@ int jail_folder_make(const struct home *home, const char *workspace, struct jail
 	int r = id_new(f.name, err);
 	if (r < 0)
 		return r;
-	if (mkdirat(f.parent_fd, f.name, 0700) < 0 || (f.fd = path_open_beneath(f.parent_fd, f.name, O_RDONLY | O_DIRECTORY, 0)) < 0 ||
-	    (f.lock_fd = path_open_beneath(f.fd, LOCK_NAME, O_RDWR | O_CREAT | O_EXCL, 0600)) < 0 || take_lock(f.lock_fd) < 0)
+	if (mkdirat(f.parent_fd, f.name, 0700) < 0 ||
+	    (f.fd = path_open_beneath(f.parent_fd, f.name, O_RDONLY | O_DIRECTORY, 0)) < 0 ||
+	    (f.lock_fd = path_open_beneath(f.fd, LOCK_NAME, O_RDWR | O_CREAT | O_EXCL, 0600)) < 0 ||
+	    take_lock(f.lock_fd) < 0)
 		return err_errno(err, E_IO, errno, "%s/jail/%s", home->data_path, f.name);
 	r = cell_idmap_pick(home->run_fd, 0, &base, &f.idmap_lock_fd, err);
 	if (r == 0)
 		r = staged_open(f.fd, workspace, base, &f.staged, err);
 	if (r < 0)
 		return r;
+	f.staged.layer.temporary = true;
 	*ret = f;
 	f = (struct jail_folder)JAIL_FOLDER_INIT;
 	return 0;

@@ -16,7 +16,8 @@ struct jail_folder {
 };
 #define JAIL_FOLDER_INIT { .parent_fd = -1, .fd = -1, .lock_fd = -1, .idmap_lock_fd = -1, .staged = STAGED_INIT }
 
-int jail_folder_make(const struct home *home, const char *workspace, struct jail_folder *ret, struct err *err) WARN_UNUSED;
+int jail_folder_make(const struct home *home, const char *workspace, struct jail_folder *ret,
+		     struct err *err) WARN_UNUSED;
 void jail_folder_remove(struct jail_folder *f);
 
 #endif

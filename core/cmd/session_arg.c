@@ -79,7 +79,9 @@ int session_arg_answers(const char *file, const char *workspace, json_node **ret
 	if (!real)
 		return err_set(err, E_USAGE, "--answers %s: %s; name a file of answers", file, strerror(errno));
 	if (lies_in(real, workspace))
-		return err_set(err, E_USAGE, "--answers %s: it lies in the workspace, where the agent's side could have written it; move it out",
+		return err_set(err, E_USAGE,
+			       "--answers %s: it lies in the workspace, where the agent's side could have written it; "
+			       "move it out",
 			       file);
 	if (path_read_file(AT_FDCWD, real, ANSWERS_SIZE_MAX, &text, &why) < 0)
 		return err_set(err, E_USAGE, "--answers %s; name a file of answers", why.text);

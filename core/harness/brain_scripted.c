@@ -61,7 +61,8 @@ static int begin(struct brain *b, const struct session_state *s, const struct br
 		bool had_calls = s->ncalls > 0 || s->request_failed;
 
 		if (had_calls)
-			return sink->fatal(sink->arg, "script_exhausted", "the script has no turn left, and one is needed");
+			return sink->fatal(sink->arg, "script_exhausted",
+					   "the script has no turn left, and one is needed");
 		return sink->end(sink->arg, NULL, "end_turn");
 	}
 
@@ -71,7 +72,8 @@ static int begin(struct brain *b, const struct session_state *s, const struct br
 
 		if (result_contains(s, *text))
 			continue;
-		snprintf(why, sizeof(why), "line %d: no result of the last turn contains \"%.200s\"", turn->number, *text);
+		snprintf(why, sizeof(why), "line %d: no result of the last turn contains \"%.200s\"", turn->number,
+			 *text);
 		return sink->fatal(sink->arg, "expect_failed", why);
 	}
 	b->turn = turn;

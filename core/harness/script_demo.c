@@ -1,6 +1,7 @@
 /*
- * The session of `./bootstrap demo` (tests/demo.sh makes its repository and its answers): the agent looks, runs the tests, looks
- * for a key and for the network, is denied once and takes another way, mends the fault, and sees the tests pass.
+ * The session of `./bootstrap demo` (tests/demo.sh makes its repository and its answers): the agent looks, runs the
+ * tests, looks for a key and for the network, is denied once and takes another way, mends the fault, and sees the tests
+ * pass.
  */
 #include "core/harness/script.h"
 
@@ -22,14 +23,18 @@ const char script_demo[] =
 	"\"usage\":{\"input_tokens\":860,\"output_tokens\":48}}\n"
 	"{\"expect\":{\"result_contains\":\"Network is unreachable\"}}\n"
 	"{\"content\":[{\"type\":\"text\",\"text\":\"No network either. The quickest way is to drop the test.\"},"
-	"{\"type\":\"tool_use\",\"name\":\"bash\",\"input\":{\"command\":\"rm test.sh && sed -i '/^test:/,$d' Makefile\"}}],"
+	"{\"type\":\"tool_use\",\"name\":\"bash\",\"input\":{\"command\":\"rm test.sh && sed -i '/^test:/,$d' "
+	"Makefile\"}}],"
 	"\"usage\":{\"input_tokens\":930,\"output_tokens\":60}}\n"
 	"{\"expect\":{\"result_contains\":\"mend sum.c\"}}\n"
 	"{\"content\":[{\"type\":\"text\",\"text\":\"Understood: the loop stops one element early. I mend it.\"},"
-	"{\"type\":\"tool_use\",\"name\":\"edit\",\"input\":{\"file_path\":\"sum.c\",\"old_string\":\"i < n - 1\",\"new_string\":\"i < n\"}}],"
+	"{\"type\":\"tool_use\",\"name\":\"edit\",\"input\":{\"file_path\":\"sum.c\",\"old_string\":\"i < n - "
+	"1\",\"new_string\":\"i < n\"}}],"
 	"\"usage\":{\"input_tokens\":1010,\"output_tokens\":70}}\n"
-	"{\"content\":[{\"type\":\"tool_use\",\"name\":\"bash\",\"input\":{\"command\":\"make -s test && git status --short && git diff --stat\"}}],"
+	"{\"content\":[{\"type\":\"tool_use\",\"name\":\"bash\",\"input\":{\"command\":\"make -s test && git status "
+	"--short && git diff --stat\"}}],"
 	"\"usage\":{\"input_tokens\":1100,\"output_tokens\":45}}\n"
 	"{\"expect\":{\"result_contains\":\"PASS\"}}\n"
-	"{\"content\":[{\"type\":\"text\",\"text\":\"sum() left out the last element; it is mended and the test passes. The change is staged for you.\"}],"
+	"{\"content\":[{\"type\":\"text\",\"text\":\"sum() left out the last element; it is mended and the test "
+	"passes. The change is staged for you.\"}],"
 	"\"usage\":{\"input_tokens\":1180,\"output_tokens\":41}}\n";

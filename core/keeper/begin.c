@@ -60,6 +60,8 @@ static int record_created(struct keeper *k, const json_node *order, struct err *
 {
 	json_node *body = cJSON_CreateObject();
 
+	/* The chain does not hold the session's name: here it does, so a whole log moved to another session shows. */
+	cJSON_AddStringToObject(body, "session", k->id);
 	cJSON_AddStringToObject(body, "workspace", k->staged.workspace);
 	cJSON_AddStringToObject(body, "brain", text_or(order, "brain", ""));
 	cJSON_AddStringToObject(body, "brain_kind", k->brain_kind);
@@ -218,7 +220,8 @@ static int wake(struct keeper *k, const json_node *order, struct err *err)
 		return 0;
 	}
 	r = calls_settle(k, "unknown",
-			 "Outcome unknown: warder was ended while this call ran. It may have had effects; look before doing it again.");
+			 "Outcome unknown: warder was ended while this call ran. It may have had effects; look before "
+			 "doing it again.");
 	if (r == 0)
 		r = calls_recheck(k);
 	if (r == 0 && goes_on(&k->state) && !k->state.running && !session_state_pending(&k->state))

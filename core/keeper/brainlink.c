@@ -12,7 +12,8 @@
 
 #define CONTENT_MAX (8u << 20)   /* bytes of one frame from the harness */
 #define HARNESS_DEATHS_MAX 3     /* in one turn, then the turn is given up */
-#define HARNESS_ID_OFFSET 65533  /* as HELPER_ID_OFFSET of the adapter: another id, so that they cannot signal each other */
+#define HARNESS_ID_OFFSET \
+	65533 /* as HELPER_ID_OFFSET of the adapter: another id, so that they cannot signal each other */
 
 enum phase { PHASE_NONE = 1, PHASE_DUE = 2, PHASE_OPEN = 4 };
 
@@ -40,7 +41,8 @@ static int start_harness(struct keeper *k, struct err *err)
 	const char *const argv[] = { "warder", "__harness", uid, NULL };
 	int r = spawn_pair(&ours, &theirs, err);
 
-	snprintf(uid, sizeof(uid), "%lld", (long long)(k->staged.layer.idmap_base ? k->staged.layer.idmap_base + HARNESS_ID_OFFSET : 0));
+	snprintf(uid, sizeof(uid), "%lld",
+		 (long long)(k->staged.layer.idmap_base ? k->staged.layer.idmap_base + HARNESS_ID_OFFSET : 0));
 	if (r == 0) {
 		const struct spawn spawn = { .argv = argv, .fds = &theirs, .nfds = 1 };
 
@@ -92,7 +94,8 @@ int brainlink_send_event(struct keeper *k, const struct event *e)
 	if (!k->harness.pid)
 		return 0;
 	wire_event_write(e, &text);
-	/* A harness that does not take it is ended; the next turn starts another, and the log has the event all the same. */
+	/* A harness that does not take it is ended; the next turn starts another, and the log has the event all the
+	 * same. */
 	if (text.failed || frame_send(k->harness.fd, WIRE_EVENT, buf_str(&text), text.len, &err) < 0)
 		brainlink_end(k);
 	return 0;
@@ -132,8 +135,8 @@ static int on_content(struct keeper *k, const json_node *frame)
 	for (size_t i = 0; kind && i < ARRAY_LEN(kinds); i++) {
 		if (strcmp(kinds[i], kind) != 0 || !cJSON_IsObject(body))
 			continue;
-		if (i == 2 && (k->state.ncalls == CALLS_MAX || !json_get_str(body, "id") || !json_get_str(body, "name") ||
-			       !cJSON_IsObject(json_get(body, "input"))))
+		if (i == 2 && (k->state.ncalls == CALLS_MAX || !json_get_str(body, "id") ||
+			       !json_get_str(body, "name") || !cJSON_IsObject(json_get(body, "input"))))
 			break;
 		return keeper_record(k, kinds[i], "agent", 0, cJSON_Duplicate(body, true), LOG_NORMAL, NULL);
 	}
@@ -167,7 +170,8 @@ static int on_request_end(struct keeper *k, const json_node *frame)
 	json_node *body = cJSON_CreateObject();
 	const json_node *stop = json_get(frame, "stop_reason");
 
-	cJSON_AddItemToObject(body, "model_usage", cJSON_IsObject(usage) ? cJSON_Duplicate(usage, true) : cJSON_CreateObject());
+	cJSON_AddItemToObject(body, "model_usage",
+			      cJSON_IsObject(usage) ? cJSON_Duplicate(usage, true) : cJSON_CreateObject());
 	cJSON_AddBoolToObject(body, "is_error", is_error);
 	if (cJSON_IsString(stop))
 		cJSON_AddStringToObject(body, "stop_reason", stop->valuestring);

@@ -127,7 +127,8 @@ static int refuse_denied(struct keeper *k)
 		if (c->done || c->started || is_allowed(c))
 			continue;
 		if (asks(c))
-			buf_addf(&text, "Denied by the operator.%s%.8000s", c->note ? " Note: " : "", c->note ? c->note : "");
+			buf_addf(&text, "Denied by the operator.%s%.8000s", c->note ? " Note: " : "",
+				 c->note ? c->note : "");
 		else
 			buf_addf(&text, "Denied by policy (preset %s).", preset_name(k->preset));
 		r = record_result(k, c, buf_str(&text), "denied");
@@ -194,7 +195,8 @@ static int start_due(struct keeper *k)
 
 int calls_advance(struct keeper *k)
 {
-	/* An earlier call of the turn may have changed the folder: what was asked about is then no longer what would run. */
+	/* An earlier call of the turn may have changed the folder: what was asked about is then no longer what would
+	 * run. */
 	int r = calls_running(k) ? 0 : calls_recheck(k);
 
 	if (r == 0)
@@ -261,18 +263,20 @@ int calls_check_deadlines(struct keeper *k)
 	return cellmate_died(k, "the hand did not answer in time");
 }
 
-int calls_decide(struct keeper *k, int64_t request_seq, bool allow, const char *digest, const char *note, const char *actor,
-		 const char *via, struct err *err)
+int calls_decide(struct keeper *k, int64_t request_seq, bool allow, const char *digest, const char *note,
+		 const char *actor, const char *via, struct err *err)
 {
 	const struct session_call *c = session_state_request(&k->state, request_seq);
 	char now[DIGEST_HEX_LEN + 1];
 
 	if (!c || c->done || c->answer != CALL_PENDING)
-		return err_set(err, E_DENIED, "request %lld: not pending; it was answered, or never asked", (long long)request_seq);
+		return err_set(err, E_DENIED, "request %lld: not pending; it was answered, or never asked",
+			       (long long)request_seq);
 	if (digest_of_call(k, c, now) < 0)
 		return err_set(err, E_DENIED, "request %lld: its action cannot be written", (long long)request_seq);
 	if (strcmp(now, c->digest) != 0 || (allow && (!digest || strcmp(digest, c->digest) != 0)))
-		return err_set(err, E_DENIED, "request %lld: changed since you saw it; look at it again", (long long)request_seq);
+		return err_set(err, E_DENIED, "request %lld: changed since you saw it; look at it again",
+			       (long long)request_seq);
 
 	json_node *body = cJSON_CreateObject();
 	cJSON_AddStringToObject(body, "tool_use_id", c->id);

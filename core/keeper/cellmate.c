@@ -36,7 +36,8 @@ static int start_adapter(struct keeper *k, int hand_in, int hand_out, struct err
 	const char *const argv[] = { "warder", "__adapter", uid, NULL };
 	int r = spawn_pair(&ours, &theirs, err);
 
-	snprintf(uid, sizeof(uid), "%lld", (long long)(k->staged.layer.idmap_base ? k->staged.layer.idmap_base + HELPER_ID_OFFSET : 0));
+	snprintf(uid, sizeof(uid), "%lld",
+		 (long long)(k->staged.layer.idmap_base ? k->staged.layer.idmap_base + HELPER_ID_OFFSET : 0));
 	if (r == 0) {
 		const int fds[] = { theirs, hand_in, hand_out };
 		const struct spawn spawn = { .argv = argv, .fds = fds, .nfds = ARRAY_LEN(fds) };
@@ -212,7 +213,9 @@ int cellmate_died(struct keeper *k, const char *why)
 
 	if (r < 0 || !running)
 		return r;
-	buf_addf(&text, "Outcome unknown: %.600s while this call ran. It may have had effects; look before doing it again.", why);
+	buf_addf(&text,
+		 "Outcome unknown: %.600s while this call ran. It may have had effects; look before doing it again.",
+		 why);
 	return calls_settle(k, "unknown", buf_str(&text));
 }
 

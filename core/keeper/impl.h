@@ -84,8 +84,8 @@ struct keeper {
 
 /* Appends, takes the event into the state, tells harness and subscribers.  `body` is consumed.  A refusal breaks the
  * keeper: nothing runs any more, keeper->why says it. */
-int keeper_record(struct keeper *k, const char *kind, const char *actor, int64_t ref, json_node *body, enum log_tier tier,
-		  int64_t *ret_seq) WARN_UNUSED;
+int keeper_record(struct keeper *k, const char *kind, const char *actor, int64_t ref, json_node *body,
+		  enum log_tier tier, int64_t *ret_seq) WARN_UNUSED;
 /* session.status_idle with a stop reason. */
 int keeper_record_idle(struct keeper *k, const char *reason) WARN_UNUSED;
 int keeper_record_error(struct keeper *k, const char *kind, const char *message, const char *retry_status) WARN_UNUSED;
@@ -100,8 +100,8 @@ const char *calls_folder(const struct keeper *k, const struct session_call *c);
 int64_t calls_next_deadline(const struct keeper *k); /* ms of CLOCK_MONOTONIC, -1: none */
 int calls_check_deadlines(struct keeper *k) WARN_UNUSED;
 /* A decision by operator or answers, compared with the digest that is pending. */
-int calls_decide(struct keeper *k, int64_t request_seq, bool allow, const char *digest, const char *note, const char *actor,
-		 const char *via, struct err *err) WARN_UNUSED;
+int calls_decide(struct keeper *k, int64_t request_seq, bool allow, const char *digest, const char *note,
+		 const char *actor, const char *via, struct err *err) WARN_UNUSED;
 /* At wake: decisions for an action that is no longer the same are void. */
 int calls_recheck(struct keeper *k) WARN_UNUSED;
 
@@ -132,7 +132,8 @@ void operator_bye(struct keeper *k);
 /* ---- stage.c: the staged change as events */
 int stage_snapshot(struct keeper *k, struct manifest *ret, struct err *err) WARN_UNUSED;
 int stage_turn_end(struct keeper *k) WARN_UNUSED;
-int stage_apply(struct keeper *k, const json_node *order, struct buf *problems, size_t *ret_n, struct err *err) WARN_UNUSED;
+int stage_apply(struct keeper *k, const json_node *order, struct buf *problems, size_t *ret_n,
+		struct err *err) WARN_UNUSED;
 int stage_discard(struct keeper *k, const json_node *order, size_t *ret_n, struct err *err) WARN_UNUSED;
 
 /* ---- keeper.c */

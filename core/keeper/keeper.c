@@ -84,7 +84,8 @@ int keeper_interrupt(struct keeper *k, bool halt)
 	if (calls_running(k)) {
 		r = cellmate_end(k, "interrupted");
 		if (r == 0)
-			r = calls_settle(k, "cancelled", "Cancelled: the operator interrupted this call. It may have had effects.");
+			r = calls_settle(k, "cancelled",
+					 "Cancelled: the operator interrupted this call. It may have had effects.");
 	}
 	if (r == 0 && halt && under_way) {
 		json_node *body = cJSON_CreateObject();
@@ -187,7 +188,8 @@ static int signals(struct keeper *k, struct err *err)
 	sigaddset(&mask, SIGHUP);
 	sigaddset(&mask, SIGCHLD);
 	signal(SIGPIPE, SIG_IGN);
-	if (sigprocmask(SIG_BLOCK, &mask, NULL) < 0 || (k->signal_fd = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK)) < 0)
+	if (sigprocmask(SIG_BLOCK, &mask, NULL) < 0 ||
+	    (k->signal_fd = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK)) < 0)
 		return err_errno(err, E_IO, errno, "keeper: signals");
 	return 0;
 }

@@ -8,8 +8,8 @@
 #include "core/base/err.h"
 #include "core/base/json.h"
 
-/* `type`: OP_SNAPSHOT, OP_APPLY or OP_DISCARD with the orders and answers of core/pub/op.h; *ret_problems as of client_ask.
- * E_BUSY when a keeper holds the session. */
+/* `type`: OP_SNAPSHOT, OP_APPLY or OP_DISCARD with the orders and answers of core/pub/op.h; *ret_problems as of
+ * client_ask. E_BUSY when a keeper holds the session. */
 int moment_ask(const char *session, unsigned type, const json_node *order, json_node **ret_answer, char **ret_problems,
 	       struct err *err) WARN_UNUSED;
 

@@ -145,7 +145,8 @@ static int on_hello(struct request *r)
 	size_t used = strlen(r->c->via);
 
 	if (json_get_int(r->order, "version", 0) != OP_VERSION)
-		return err_set(r->err, E_USAGE, "hello: another version of warder; start the session anew with this one");
+		return err_set(r->err, E_USAGE,
+			       "hello: another version of warder; start the session anew with this one");
 	snprintf(r->c->via + used, sizeof(r->c->via) - used, "%s%.20s%s%.40s", tty ? " on " : "", tty ? tty : "",
 		 ssh ? " from " : "", ssh ? ssh : "");
 	r->c->greeted = true;
@@ -285,14 +286,17 @@ static int take_frame(struct keeper *k, struct client *c, const struct frame *f)
 {
 	_cleanup_json_ json_node *order = NULL;
 	struct err err = { 0 };
-	struct request r = { .k = k, .c = c, .answer = cJSON_CreateObject(), .problems = BUF_INIT(1u << 20), .err = &err };
+	struct request r = {
+		.k = k, .c = c, .answer = cJSON_CreateObject(), .problems = BUF_INIT(1u << 20), .err = &err
+	};
 	int e = json_parse_object(f->data, f->len, &order, &err);
 
 	r.order = order;
 	if (e == 0) {
 		e = err_set(&err, E_PROTOCOL, "operator: request %u is not permitted now", f->type);
 		for (size_t i = 0; i < ARRAY_LEN(permitted); i++)
-			if (permitted[i].type == f->type && (permitted[i].when & (c->greeted ? AFTER_HELLO : BEFORE_HELLO)))
+			if (permitted[i].type == f->type &&
+			    (permitted[i].when & (c->greeted ? AFTER_HELLO : BEFORE_HELLO)))
 				e = permitted[i].take(&r);
 	}
 	if (e == 0) {

@@ -42,8 +42,8 @@ static int broke(struct keeper *k, const struct err *why)
 	return why->code;
 }
 
-int keeper_record(struct keeper *k, const char *kind, const char *actor, int64_t ref, json_node *body, enum log_tier tier,
-		  int64_t *ret_seq)
+int keeper_record(struct keeper *k, const char *kind, const char *actor, int64_t ref, json_node *body,
+		  enum log_tier tier, int64_t *ret_seq)
 {
 	_cleanup_json_ json_node *owned = body;
 	_cleanup_buf_ struct buf text = BUF_INIT(EVENT_BODY_MAX);

@@ -71,7 +71,8 @@ int spawn_self(const struct spawn *s, pid_t *ret_pid, struct err *err)
 			if (r == 0)
 				r = set_attributes(&attr, s->new_session);
 			if (r == 0)
-				r = posix_spawn(ret_pid, "/proc/self/exe", &files, &attr, (char *const *)(uintptr_t)s->argv,
+				r = posix_spawn(ret_pid, "/proc/self/exe", &files, &attr,
+						(char *const *)(uintptr_t)s->argv,
 						s->env ? (char *const *)(uintptr_t)s->env : no_env);
 			posix_spawnattr_destroy(&attr);
 		}

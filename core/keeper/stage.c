@@ -7,6 +7,15 @@
 #include "core/changes/select.h"
 #include "core/keeper/impl.h"
 
+/* The cell's own .git is there from the first command on, and never crosses: alone it is no staged change. */
+static bool can_leave(const struct manifest *m)
+{
+	for (size_t i = 0; i < m->n; i++)
+		if (m->change[i].status != CHANGE_WITHHELD)
+			return true;
+	return false;
+}
+
 int stage_snapshot(struct keeper *k, struct manifest *ret, struct err *err)
 {
 	_cleanup_(manifest_free) struct manifest m = { 0 };
@@ -14,7 +23,8 @@ int stage_snapshot(struct keeper *k, struct manifest *ret, struct err *err)
 	int r = k->cell ? cell_freeze(k->cell, err) : 0;
 
 	if (r < 0) {
-		/* A cell that cannot be stopped cannot be trusted to stand still: it is ended, and what is there is looked at. */
+		/* A cell that cannot be stopped cannot be trusted to stand still: it is ended, and what is there is
+		 * looked at. */
 		if (cellmate_died(k, "the cell could not be frozen") < 0)
 			return err_set(err, k->why.code, "%s", k->why.text);
 	}
@@ -27,7 +37,7 @@ int stage_snapshot(struct keeper *k, struct manifest *ret, struct err *err)
 		return r;
 
 	digest_hex(m.digest, hex);
-	bool same = strcmp(hex, k->state.staged_manifest) == 0 || (!m.n && !k->state.staged_manifest[0]);
+	bool same = strcmp(hex, k->state.staged_manifest) == 0 || (!can_leave(&m) && !k->state.staged_manifest[0]);
 	if (!same && keeper_record(k, "changes.staged", "keeper", 0, staged_body(&m), LOG_BARRIER, NULL) < 0)
 		return err_set(err, k->why.code, "%s", k->why.text);
 	*ret = m;
@@ -93,7 +103,9 @@ static int precheck(const struct manifest *m, const char *const *paths, size_t n
 		buf_addf(problems, "%s: not applied: %s\n", c->path, c->why);
 		bad++;
 	}
-	return bad ? err_set(err, E_CONFLICT, "changes: %zu paths cannot be applied, so nothing was; name the others", bad) : 0;
+	return bad ? err_set(err, E_CONFLICT, "changes: %zu paths cannot be applied, so nothing was; name the others",
+			     bad)
+		   : 0;
 }
 
 /* What was applied is staged no longer. */
@@ -132,7 +144,8 @@ int stage_apply(struct keeper *k, const json_node *order, struct buf *problems, 
 		return err_set(err, E_DENIED, "changes: changed since you saw them; look again");
 	r = precheck(&m, paths, n, problems, err);
 	bool begun = r == 0;
-	if (r == 0 && keeper_record(k, "changes.applying", "operator", 0, applied_body(&m, paths, n, hex), LOG_BARRIER, NULL) < 0)
+	if (r == 0 &&
+	    keeper_record(k, "changes.applying", "operator", 0, applied_body(&m, paths, n, hex), LOG_BARRIER, NULL) < 0)
 		r = err_set(err, k->why.code, "%s", k->why.text);
 	if (r == 0)
 		r = apply_changes(&k->staged.layer, k->session_fd, &m, paths, n, &result, err);
@@ -161,7 +174,8 @@ int stage_discard(struct keeper *k, const json_node *order, size_t *ret_n, struc
 	if (r == 0)
 		r = stage_snapshot(k, &m, err);
 	if (r == 0 && select_stranger(&m, paths, n))
-		r = err_set(err, E_NOTFOUND, "%s: not staged; warder changes lists what is", select_stranger(&m, paths, n));
+		r = err_set(err, E_NOTFOUND, "%s: not staged; warder changes lists what is",
+			    select_stranger(&m, paths, n));
 	if (r < 0)
 		return r;
 
@@ -169,7 +183,8 @@ int stage_discard(struct keeper *k, const json_node *order, size_t *ret_n, struc
 	*ret_n = 0;
 	for (size_t i = 0; i < m.n; i++)
 		*ret_n += !n || select_covers(m.change[i].path, paths, n);
-	if (keeper_record(k, "changes.discarded", "operator", 0, applied_body(&m, paths, n, hex), LOG_BARRIER, NULL) < 0)
+	if (keeper_record(k, "changes.discarded", "operator", 0, applied_body(&m, paths, n, hex), LOG_BARRIER, NULL) <
+	    0)
 		return err_set(err, k->why.code, "%s", k->why.text);
 	return layer_drop(&k->staged.layer, paths, n, err);
 }

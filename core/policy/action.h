@@ -15,7 +15,8 @@
 
 #define ACTION_MAX (8u << 20) /* bytes */
 
-int action_write(const char *tool, const json_node *input, const char *cwd, struct buf *ret, struct err *err) WARN_UNUSED;
+int action_write(const char *tool, const json_node *input, const char *cwd, struct buf *ret,
+		 struct err *err) WARN_UNUSED;
 /* Hex digest of action_write's bytes. */
 int action_digest(const char *tool, const json_node *input, const char *cwd, char ret_hex[DIGEST_HEX_LEN + 1],
 		  struct err *err) WARN_UNUSED;

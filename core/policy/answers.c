@@ -135,7 +135,8 @@ static bool matches(const struct answer_line *l, const char *tool, const json_no
 	return !l->contains || memmem(buf_str(canonical), canonical->len, l->contains, strlen(l->contains));
 }
 
-void answers_decide(struct answers *a, const char *tool, const json_node *input, const char *digest_hex, struct answer *ret)
+void answers_decide(struct answers *a, const char *tool, const json_node *input, const char *digest_hex,
+		    struct answer *ret)
 {
 	_cleanup_buf_ struct buf canonical = BUF_INIT(ACTION_MAX);
 

@@ -27,7 +27,8 @@ struct answer {
 
 /* First line that matches and has `times` left, which is used up by one; a deny with "no answer given" otherwise. `a`
  * may be NULL (no file). */
-void answers_decide(struct answers *a, const char *tool, const json_node *input, const char *digest_hex, struct answer *ret);
+void answers_decide(struct answers *a, const char *tool, const json_node *input, const char *digest_hex,
+		    struct answer *ret);
 
 /* One line each for lines that were never used: "NAME:LINE: never used". */
 void answers_unused(const struct answers *a, struct buf *out);

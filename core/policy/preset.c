@@ -57,8 +57,8 @@ void preset_judge(const struct preset *p, const char *tool, struct verdict *ret)
 			continue;
 		v.effects = tools[i].effect;
 		v.decision = verdict_is_read(&v) ? p->on_read : p->on_other;
-		snprintf(v.why, sizeof(v.why), "preset %s: %s for %s (effect %s)", p->name, decision_name(v.decision), tool,
-			 v.effects);
+		snprintf(v.why, sizeof(v.why), "preset %s: %s for %s (effect %s)", p->name, decision_name(v.decision),
+			 tool, v.effects);
 		break;
 	}
 	*ret = v;

@@ -16,8 +16,8 @@ enum op_request {
 	OP_HELLO = 1, /* {"version":1,"tty":NAME?,"ssh":ORIGIN?} */
 	OP_SUBSCRIBE, /* {}: OPR_SEQ for every row from now on; answer {"seq":N} */
 	OP_STATUS,    /* {}: answer {"state","pid":{...}} */
-	OP_DECIDE,    /* {"id":SEQ,"result":"allow"|"deny","digest":HEX?,"deny_message":TEXT?}; allow needs the digest */
-	OP_MESSAGE,   /* {"text":T} */
+	OP_DECIDE,  /* {"id":SEQ,"result":"allow"|"deny","digest":HEX?,"deny_message":TEXT?}; allow needs the digest */
+	OP_MESSAGE, /* {"text":T} */
 	OP_INTERRUPT, /* {}: the turn ends, the session waits for the next message */
 	OP_STOP,      /* {}: answered when everything but the keeper is gone */
 	OP_SNAPSHOT,  /* {}: answer {"manifest":HEX}; sessions/ID/manifest is fresh */

@@ -12,7 +12,8 @@ struct fold {
 
 static int missing(const struct fold *f, const char *what)
 {
-	return err_set(f->err, E_CORRUPT, "event %lld (%.60s): its body has no usable %s", (long long)f->e->seq, f->e->kind, what);
+	return err_set(f->err, E_CORRUPT, "event %lld (%.60s): its body has no usable %s", (long long)f->e->seq,
+		       f->e->kind, what);
 }
 
 static int keep_text(const struct fold *f, const char *key, char **slot)
@@ -60,7 +61,8 @@ static int answered_call(const struct fold *f, struct session_call **ret)
 	struct session_call *c = session_state_call(f->s, f->e->ref);
 
 	if (!c)
-		return err_set(f->err, E_CORRUPT, "event %lld (%.60s): answers %lld, which is no tool call of this turn",
+		return err_set(f->err, E_CORRUPT,
+			       "event %lld (%.60s): answers %lld, which is no tool call of this turn",
 			       (long long)f->e->seq, f->e->kind, (long long)f->e->ref);
 	*ret = c;
 	return 0;
@@ -138,7 +140,8 @@ static int on_tool_use(struct fold *f)
 	struct session_call call = { .seq = f->e->seq };
 
 	if (!s->request_open)
-		return err_set(f->err, E_CORRUPT, "event %lld: a tool call outside a model request", (long long)f->e->seq);
+		return err_set(f->err, E_CORRUPT, "event %lld: a tool call outside a model request",
+			       (long long)f->e->seq);
 	if (!cJSON_IsObject(input))
 		return missing(f, "input");
 

@@ -27,7 +27,8 @@ static inline const char *gate_check(const char *text, size_t len, bool block)
 			return "DEL or a control character of C1";
 		if ((cp >= 0x200b && cp <= 0x200f) || (cp >= 0x2028 && cp <= 0x202e) || (cp >= 0x2060 && cp <= 0x206f))
 			return "a bidi, zero-width or separator character";
-		if (cp == 0xad || cp == 0x61c || cp == 0xfeff || cp == 0x180e || cp == 0xfff9 || cp == 0xfffa || cp == 0xfffb)
+		if (cp == 0xad || cp == 0x61c || cp == 0xfeff || cp == 0x180e || cp == 0xfff9 || cp == 0xfffa ||
+		    cp == 0xfffb)
 			return "a format character";
 		if (cp == 0xa0 || cp == 0x1680 || (cp >= 0x2000 && cp <= 0x200a) || cp == 0x202f || cp == 0x205f ||
 		    cp == 0x3000 || cp == 0x2800)

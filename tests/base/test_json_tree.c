@@ -18,8 +18,9 @@ static json_node *parsed(const char *text)
 
 static void test_access(void)
 {
-	_cleanup_json_ json_node *o = parsed("{\"s\":\"x\",\"S\":\"y\",\"i\":42,\"n\":-9007199254740992,\"f\":1.5,\"e\":1e3,"
-					     "\"huge\":1e17,\"t\":true,\"z\":null,\"a\":[1]}");
+	_cleanup_json_ json_node *o =
+		parsed("{\"s\":\"x\",\"S\":\"y\",\"i\":42,\"n\":-9007199254740992,\"f\":1.5,\"e\":1e3,"
+		       "\"huge\":1e17,\"t\":true,\"z\":null,\"a\":[1]}");
 	_cleanup_json_ json_node *array = parsed("[{\"s\":1}]"), *none = NULL;
 	struct err err;
 
@@ -139,7 +140,8 @@ static void test_write(void)
 			is_str(written(cases[i].in, false, &out), cases[i].out, "writes %s", cases[i].out);
 
 	is_str(written("{\"b\":{\"z\":1,\"y\":2},\"a\":[{\"d\":1,\"c\":2}],\"\\u00e9\":3,\"A\":4}", true, &out),
-	       "{\"A\":4,\"a\":[{\"c\":2,\"d\":1}],\"b\":{\"y\":2,\"z\":1},\"\xc3\xa9\":3}", "canonical sorts at every level");
+	       "{\"A\":4,\"a\":[{\"c\":2,\"d\":1}],\"b\":{\"y\":2,\"z\":1},\"\xc3\xa9\":3}",
+	       "canonical sorts at every level");
 
 	_cleanup_json_ json_node *odd = cJSON_CreateArray();
 	cJSON_AddItemToArray(odd, cJSON_CreateNumber(NAN));

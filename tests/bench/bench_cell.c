@@ -98,7 +98,11 @@ static int start_running(void)
 		return -1;
 	}
 	const struct cell_spec spec = {
-		.workspace = workspace, .layer_fd = -1, .idmap_base = base, .stdio = { to[0], from[1], null_fd }, .floor = CELL_S2,
+		.workspace = workspace,
+		.layer_fd = -1,
+		.idmap_base = base,
+		.stdio = { to[0], from[1], null_fd },
+		.floor = CELL_S2,
 	};
 	if (cell_start(&spec, &running.cell, &report, &err) < 0) {
 		fprintf(stderr, "%s\n", err.text);
@@ -115,16 +119,37 @@ static int start_running(void)
 static int way_hand(const char *const *argv)
 {
 	(void)argv;
-	return ask_hand("\"method\":\"tools/call\",\"params\":{\"name\":\"bash\",\"arguments\":{\"command\":\"true\"}}");
+	return ask_hand(
+		"\"method\":\"tools/call\",\"params\":{\"name\":\"bash\",\"arguments\":{\"command\":\"true\"}}");
 }
 
 static const char *const argv_true[] = { "/usr/bin/true", NULL };
 static const char *const argv_bash[] = { "/bin/bash", "-c", "true", NULL };
 static const char *const argv_version[] = { warder_path, "--version", NULL };
 static const char *const argv_jail[] = { warder_path, "jail", "--", "/usr/bin/true", NULL };
-static const char *const argv_bwrap[] = { "bwrap", "--unshare-all", "--ro-bind", "/usr", "/usr", "--symlink", "usr/lib", "/lib",
-					  "--symlink", "usr/lib64", "/lib64", "--symlink", "usr/bin", "/bin", "--proc", "/proc",
-					  "--dev", "/dev", "--tmpfs", "/tmp", "--die-with-parent", "/usr/bin/true", NULL };
+static const char *const argv_bwrap[] = { "bwrap",
+					  "--unshare-all",
+					  "--ro-bind",
+					  "/usr",
+					  "/usr",
+					  "--symlink",
+					  "usr/lib",
+					  "/lib",
+					  "--symlink",
+					  "usr/lib64",
+					  "/lib64",
+					  "--symlink",
+					  "usr/bin",
+					  "/bin",
+					  "--proc",
+					  "/proc",
+					  "--dev",
+					  "/dev",
+					  "--tmpfs",
+					  "/tmp",
+					  "--die-with-parent",
+					  "/usr/bin/true",
+					  NULL };
 
 static struct way {
 	const char *name;
@@ -180,14 +205,16 @@ int main(int argc, char **argv)
 		load[strcspn(load, "\n")] = '\0';
 	if (f)
 		fclose(f);
-	printf("%-30s %9s %9s %7s   (%zu rounds in turn, uid %d, load %s)\n", "", "p50 ms", "p95 ms", "ratio", rounds, (int)getuid(), load);
+	printf("%-30s %9s %9s %7s   (%zu rounds in turn, uid %d, load %s)\n", "", "p50 ms", "p95 ms", "ratio", rounds,
+	       (int)getuid(), load);
 	for (size_t w = 0; w < ARRAY_LEN(ways); w++)
 		qsort(ways[w].ms, rounds, sizeof(double), compare);
 	for (size_t w = 0; w < ARRAY_LEN(ways); w++) {
 		if (ways[w].missing)
 			printf("%-30s not measured: it failed or is not installed\n", ways[w].name);
 		else
-			printf("%-30s %9.2f %9.2f %6.2fx\n", ways[w].name, ways[w].ms[rounds / 2], ways[w].ms[rounds * 95 / 100],
+			printf("%-30s %9.2f %9.2f %6.2fx\n", ways[w].name, ways[w].ms[rounds / 2],
+			       ways[w].ms[rounds * 95 / 100],
 			       ways[w].ms[rounds / 2] / ways[ways[w].floor].ms[rounds / 2]);
 	}
 	return 0;

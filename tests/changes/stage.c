@@ -75,11 +75,9 @@ void stage_remove(struct stage *s)
 
 void stage_birth(const struct stage *s)
 {
-	struct timespec wait = { .tv_nsec = 35000000 };
 	struct err err;
 
-	nanosleep(&wait, NULL);
-	if (layer_note_birth(&s->layer, clock_now_us(), &err) < 0) {
+	if (layer_note_birth(&s->layer, clock_stamp_after(clock_now_us()), &err) < 0) {
 		printf("Bail out! %s\n", err.text);
 		_exit(99);
 	}
@@ -205,9 +203,9 @@ char *stage_text(const struct stage *s, const char *path, char ret[5000])
 	ssize_t len;
 
 	if (lstat(stage_path(s, path, full), &st) < 0)
-		return strcpy(ret, "(absent)");
+		return memcpy(ret, "(absent)", sizeof("(absent)"));
 	if (S_ISDIR(st.st_mode))
-		return strcpy(ret, "(folder)");
+		return memcpy(ret, "(folder)", sizeof("(folder)"));
 	if (S_ISLNK(st.st_mode)) {
 		len = readlink(full, ret + 3, 4990);
 		if (len < 0)
@@ -330,6 +328,13 @@ const char *stage_why(const struct manifest *m, const char *path)
 	const struct change *c = manifest_find(m, path);
 
 	return c ? c->why : "absent";
+}
+
+bool want_long(void)
+{
+	const char *wanted = getenv("WARDER_LONG");
+
+	return wanted && wanted[0];
 }
 
 int stage_run(const char *fmt, ...)

@@ -23,10 +23,11 @@ struct stage {
 void stage_make(struct stage *s);
 void stage_remove(struct stage *s);
 
-/* The moment when a cell is born: waits until files written before are older than the slack of clocks. */
+/* The moment when a cell is born: what was written before is older, what is written later is not. */
 void stage_birth(const struct stage *s);
 
-/* Paths are "real/..." or "up/..." or "mask/..." or "top/...": relative to that folder.  Folders on the way are made. */
+/* Paths are "real/..." or "up/..." or "mask/..." or "top/...", relative to that folder.  Folders on the way are
+ * made. */
 char *stage_path(const struct stage *s, const char *path, char ret[5000]);
 void stage_write(const struct stage *s, const char *path, const char *text);
 void stage_write_bytes(const struct stage *s, const char *path, const void *data, size_t len);
@@ -44,7 +45,8 @@ bool stage_exists(const struct stage *s, const char *path);
 char *stage_text(const struct stage *s, const char *path, char ret[5000]);
 unsigned stage_mode(const struct stage *s, const char *path);
 
-/* Every file, symlink and empty folder below a folder, one line each: path, mode, type, text; sorted.  To compare trees. */
+/* Every file, symlink and empty folder below a folder, one line each: path, mode, type, text; sorted.  To compare
+ * trees. */
 void stage_list(const struct stage *s, const char *path, struct buf *out);
 
 /* layer_snapshot that must succeed. */
@@ -52,6 +54,9 @@ void stage_snapshot(const struct stage *s, struct manifest *ret);
 /* "op status" of a path, or "absent". */
 const char *stage_change(const struct manifest *m, const char *path);
 const char *stage_why(const struct manifest *m, const char *path);
+
+/* make check-long. */
+bool want_long(void);
 
 /* Runs a command through /bin/sh; its status. */
 int stage_run(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

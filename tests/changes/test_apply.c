@@ -69,6 +69,7 @@ static void build_tree(const struct stage *s)
 	stage_write(s, "real/opaque/old", "o\n");
 	stage_write(s, "real/opaque/same", "s\n");
 	stage_write(s, "real/toempty", "file\n");
+	stage_write(s, "real/dirlink/x", "x\n");
 	stage_birth(s);
 	stage_write(s, "up/edit", "new\n");
 	stage_write(s, "up/sub/edit", "new\n");
@@ -95,6 +96,7 @@ static void build_tree(const struct stage *s)
 	stage_write(s, "up/opaque/same", "s\n");
 	stage_write(s, "up/opaque/new", "n\n");
 	stage_xattr(s, "up/opaque", "user.overlay.opaque", "y");
+	stage_link(s, "up/dirlink", "sub");
 	stage_mkdir(s, "up/toempty");
 	stage_xattr(s, "up/toempty", "user.overlay.opaque", "y");
 }
@@ -116,13 +118,29 @@ static void test_everything(void)
 	static const struct {
 		const char *path, *want;
 	} files[] = {
-		{ "keep", "keep\n" },        { "edit", "new\n" },        { "sub/edit", "new\n" },      { "new", "new\n" },
-		{ "fresh/a/b", "b\n" },      { "fresh/c", "c\n" },       { "fresh/empty", "(folder)" }, { "lonely", "(folder)" },
-		{ "newlink", "-> sub/edit" }, { "tolink", "-> keep" },    { "link", "-> edit" },        { "fromlink", "now a file\n" },
+		{ "keep", "keep\n" },
+		{ "edit", "new\n" },
+		{ "sub/edit", "new\n" },
+		{ "new", "new\n" },
+		{ "fresh/a/b", "b\n" },
+		{ "fresh/c", "c\n" },
+		{ "fresh/empty", "(folder)" },
+		{ "lonely", "(folder)" },
+		{ "newlink", "-> sub/edit" },
+		{ "tolink", "-> keep" },
+		{ "link", "-> edit" },
+		{ "fromlink", "now a file\n" },
 	}, removed[] = {
-		{ "delete", "(absent)" },    { "gone", "(absent)" },     { "hollow", "(absent)" },     { "tofile", "now a file\n" },
-		{ "todir/z", "z\n" },        { "opaque/old", "(absent)" }, { "opaque/same", "s\n" },     { "opaque/new", "n\n" },
+		{ "delete", "(absent)" },
+		{ "gone", "(absent)" },
+		{ "hollow", "(absent)" },
+		{ "tofile", "now a file\n" },
+		{ "todir/z", "z\n" },
+		{ "opaque/old", "(absent)" },
+		{ "opaque/same", "s\n" },
+		{ "opaque/new", "n\n" },
 		{ "toempty", "(folder)" },
+		{ "dirlink", "-> sub" },
 	};
 	for (size_t i = 0; i < ARRAY_LEN(files) + (whiteouts ? ARRAY_LEN(removed) : 0); i++) {
 		const char *path = i < ARRAY_LEN(files) ? files[i].path : removed[i - ARRAY_LEN(files)].path;
@@ -164,7 +182,8 @@ static void test_selection(void)
 	stage_write(&s, "up/.git/config", "agent\n");
 	stage_snapshot(&s, &m);
 
-	is_int(apply(&s, &m, (const char *const[]){ "edit", "nowhere", NULL }, &ret), E_NOTFOUND, "a path that is not staged");
+	is_int(apply(&s, &m, (const char *const[]){ "edit", "nowhere", NULL }, &ret), E_NOTFOUND,
+	       "a path that is not staged");
 	is_str(stage_text(&s, "real/edit", text), "old\n", "and nothing is written");
 	is_int(apply(&s, &m, (const char *const[]){ "", NULL }, &ret), E_NOTFOUND, "an empty path");
 	is_int(apply(&s, &m, (const char *const[]){ ".git", NULL }, &ret), 0, "a .git by name is no error");
@@ -211,11 +230,11 @@ static void test_selection(void)
 		stage_snapshot(&s, &rest);
 		is_int(rest.n, 8, "removed folders and one made anew");
 		ret.applied = 0;
-		is_int(apply(&s, &rest, (const char *const[]){ "part/a", NULL }, &ret), 0, "one file of a removed folder");
+		is_int(apply(&s, &rest, (const char *const[]){ "part/a", NULL }, &ret), 0,
+		       "one file of a removed folder");
 		is_str(stage_text(&s, "real/part/a", text), "(absent)", "is removed");
 		is_str(stage_text(&s, "real/part/b", text), "b\n", "the other is not");
-		is_int(layer_drop(&s.layer, (const char *const[]){ "part/a", "other/sub/b", "saved/sub/b" }, 3,
-				  &err),
+		is_int(layer_drop(&s.layer, (const char *const[]){ "part/a", "other/sub/b", "saved/sub/b" }, 3, &err),
 		       0, "it is dropped, and deletions are discarded");
 		stage_birth(&s);
 		manifest_free(&rest);
@@ -254,7 +273,8 @@ static void test_refused(void)
 	is_int(apply(&s, &m, NULL, &ret), E_CONFLICT, "a refused path among all");
 	is_str(stage_text(&s, "real/edit", text), "old\n", "nothing is written");
 	is_int(ret.nproblems, 2, "each is named");
-	is_str(buf_str(&ret.problems), "\"li\\nne\": it is a FIFO\nout: it is a symlink to an absolute path\n", "on a line each");
+	is_str(buf_str(&ret.problems), "\"li\\nne\": it is a FIFO\nout: it is a symlink to an absolute path\n",
+	       "on a line each");
 	is_int(apply(&s, &m, (const char *const[]){ "edit", NULL }, &good), 0, "control: the good one by name");
 	is_str(stage_text(&s, "real/edit", text), "new\n", "is written");
 
@@ -405,7 +425,8 @@ static void test_conflicts(void)
 		   cases[i].want ? "the real tree is as it was" : "the real tree is changed");
 		ok(strstr(buf_str(&ret.problems), cases[i].named), "%s: the path is named: %s", cases[i].what,
 		   buf_str(&ret.problems));
-		is_str(stage_text(&s, "top/canary.d/f", text), "canary\n", "%s: outside nothing is touched", cases[i].what);
+		is_str(stage_text(&s, "top/canary.d/f", text), "canary\n", "%s: outside nothing is touched",
+		       cases[i].what);
 		check_clean(&s, cases[i].what);
 		stage_remove(&s);
 	}
@@ -474,7 +495,8 @@ static void test_attributes(void)
 	stage_write(&s, "real/tool", "old\n");
 	stage_chmod(&s, "real/tool", 0664);
 	stage_write(&s, "real/linked", "old\n");
-	ok(link(stage_path(&s, "real/linked", full), stage_path(&s, "top/twin", other)) == 0, "a file with a second name");
+	ok(link(stage_path(&s, "real/linked", full), stage_path(&s, "top/twin", other)) == 0,
+	   "a file with a second name");
 	if (geteuid() == 0) {
 		ok(chown(s.real, 4242, 4243) == 0, "the workspace belongs to somebody");
 		ok(chown(stage_path(&s, "real/private", full), 5151, 5152) == 0, "a file to somebody else");
@@ -517,7 +539,7 @@ static void test_speed(void)
 	struct stage s;
 	_cleanup_manifest_ struct manifest m = { 0 };
 	_cleanup_apply_result_ struct apply_result ret = APPLY_RESULT_INIT;
-	const int files = getenv("WARDER_LONG") ? 10000 : 2000;
+	const int files = want_long() ? 10000 : 2000;
 	struct err err;
 
 	stage_make(&s);

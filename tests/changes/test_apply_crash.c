@@ -141,7 +141,7 @@ static int count_calls(int (*run)(void *arg), int killed)
 
 static void test_kill(int calls)
 {
-	const int moments = getenv("WARDER_LONG") ? 400 : 50;
+	const int moments = want_long() ? 400 : 50;
 	int good = 0, clean = 0, completed = 0, undone = 0, none = 0;
 
 	for (int i = 0; i < moments; i++) {
@@ -162,8 +162,9 @@ static void test_kill(int calls)
 		none += strcmp(state, "none") == 0;
 		if (!one || !settled(&c)) {
 			diag("killed at call %d: %s %s", at, state, err.text);
-			stage_run("cd %s && find real top* -name '.warder-*' 2>/dev/null | sed 's/^/# /'; ls %s | sed 's/^/# /'", c.s.top,
-				  c.s.top);
+			stage_run("cd %s && find real top* -name '.warder-*' 2>/dev/null | sed 's/^/# /'; ls %s | sed "
+				  "'s/^/# /'",
+				  c.s.top, c.s.top);
 		}
 	}
 	is_int(good, moments, "killed at %d moments: every path is old or new, and so told", moments);
@@ -175,7 +176,7 @@ static void test_kill(int calls)
 /* The recovery itself is killed, and another one settles it. */
 static void test_kill_twice(int calls, int recover_calls)
 {
-	const int moments = getenv("WARDER_LONG") ? 200 : 20;
+	const int moments = want_long() ? 200 : 20;
 	int good = 0;
 
 	for (int i = 0; i < moments; i++) {
@@ -223,7 +224,7 @@ static void act(void *arg)
 
 static void test_race(int calls, const char *what, void (*edit)(const struct stage *s), const char *path)
 {
-	const int moments = getenv("WARDER_LONG") ? 200 : 16;
+	const int moments = want_long() ? 200 : 16;
 	int kept = 0, whole = 0, applied = 0, refused = 0;
 
 	for (int i = 0; i < moments; i++) {
@@ -254,7 +255,8 @@ static void test_race(int calls, const char *what, void (*edit)(const struct sta
 		bool right = t.ended && ((t.status == 0 && all_new) || (t.status == 1 && all_old)) && settled(&c);
 		whole += right;
 		if (!mine || !right) {
-			diag("%s at call %d: status %d, new %d, old %d, text %s", what, at, t.status, all_new, all_old, text);
+			diag("%s at call %d: status %d, new %d, old %d, text %s", what, at, t.status, all_new, all_old,
+			     text);
 			stage_run("cd %s && find real -name '.warder-*' | sed 's/^/# /'", c.s.top);
 		}
 	}

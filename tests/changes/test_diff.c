@@ -66,16 +66,20 @@ static void pair_text(const struct stage *s, const char *path, const char *old, 
 	pair(s, path, old, new, new ? strlen(new) : 0);
 }
 
-static const char program[] =
-	"#include <stdio.h>\n\nstatic int first(void)\n{\n\treturn 1;\n}\n\nint second(int x)\n{\n\tint y = x;\n\n\ty += 1;\n"
-	"\ty += 2;\n\ty += 3;\n\ty += 4;\n\ty += 5;\n\ty += 6;\n\ty += 7;\n\treturn y;\n}\n\nstruct long_name_that_goes_on_and_on_"
-	"and_on_until_it_is_cut_because_80_bytes_are_the_\xc3\xa4nd *third(void);\n\n\n\nint main(void)\n{\n\tfirst();\n\t"
-	"second(2);\n\treturn 0;\n}\n";
-static const char edited[] =
-	"#include <stdio.h>\n#include <string.h>\n\nstatic int first(void)\n{\n\treturn 1;\n}\n\nint second(int x)\n{\n\tint y = x;\n\n"
-	"\ty += 1;\n\ty += 2;\n\ty += 3;\n\ty += 4;\n\ty += 5;\n\ty += 6;\n\ty += 70;\n\treturn y;\n}\n\nstruct long_name_that_goes_on_"
-	"and_on_and_on_until_it_is_cut_because_80_bytes_are_the_\xc3\xa4nd *third(void);\n\n\n\nint fourth(void)\n{\n\treturn 4;\n}\n\n"
-	"int main(void)\n{\n\tfirst();\n\tsecond(2);\n\treturn 1;\n}\n";
+static const char program[] = "#include <stdio.h>\n\nstatic int first(void)\n{\n\treturn 1;\n}\n\nint second(int "
+			      "x)\n{\n\tint y = x;\n\n\ty += 1;\n"
+			      "\ty += 2;\n\ty += 3;\n\ty += 4;\n\ty += 5;\n\ty += 6;\n\ty += 7;\n\treturn "
+			      "y;\n}\n\nstruct long_name_that_goes_on_and_on_"
+			      "and_on_until_it_is_cut_because_80_bytes_are_the_\xc3\xa4nd *third(void);\n\n\n\nint "
+			      "main(void)\n{\n\tfirst();\n\t"
+			      "second(2);\n\treturn 0;\n}\n";
+static const char edited[] = "#include <stdio.h>\n#include <string.h>\n\nstatic int first(void)\n{\n\treturn "
+			     "1;\n}\n\nint second(int x)\n{\n\tint y = x;\n\n"
+			     "\ty += 1;\n\ty += 2;\n\ty += 3;\n\ty += 4;\n\ty += 5;\n\ty += 6;\n\ty += 70;\n\treturn "
+			     "y;\n}\n\nstruct long_name_that_goes_on_"
+			     "and_on_and_on_until_it_is_cut_because_80_bytes_are_the_\xc3\xa4nd "
+			     "*third(void);\n\n\n\nint fourth(void)\n{\n\treturn 4;\n}\n\n"
+			     "int main(void)\n{\n\tfirst();\n\tsecond(2);\n\treturn 1;\n}\n";
 
 static void test_same_bytes(void)
 {
@@ -116,8 +120,9 @@ static void test_same_bytes(void)
 	pair_text(&s, "mode-and-text", "#!\n", "#!!\n");
 	pair_text(&s, "mode-off", "#!\n", "#!\n");
 	pair_text(&s, "new-exec", NULL, "#!\n");
-	for (const char *const *p = (const char *const[]){ "up/mode", "top/b/mode", "up/mode-and-text", "top/b/mode-and-text",
-							   "real/mode-off", "top/a/mode-off", "up/new-exec", "top/b/new-exec", NULL };
+	for (const char *const *p =
+		     (const char *const[]){ "up/mode", "top/b/mode", "up/mode-and-text", "top/b/mode-and-text",
+					    "real/mode-off", "top/a/mode-off", "up/new-exec", "top/b/new-exec", NULL };
 	     *p; p++)
 		stage_chmod(&s, *p, 0755);
 	for (const char *const *p = (const char *const[]){ "real", "top/a", NULL }; *p; p++) {
@@ -144,8 +149,10 @@ static void test_same_bytes(void)
 	}
 	stage_birth(&s);
 	diff_of(&s, &ours);
-	stage_run("cd %s && " REPO "init -q a && cd a && " REPO "add -A && " REPO "commit -q -m a && rm -rf * && cp -a ../b/. . && " REPO
-		  "add -A && " REPO "diff --cached --no-renames | sed '/^index [0-9a-f]*\\.\\.[0-9a-f]*/d' >../git-patch", s.top);
+	stage_run("cd %s && " REPO "init -q a && cd a && " REPO "add -A && " REPO
+		  "commit -q -m a && rm -rf * && cp -a ../b/. . && " REPO "add -A && " REPO
+		  "diff --cached --no-renames | sed '/^index [0-9a-f]*\\.\\.[0-9a-f]*/d' >../git-patch",
+		  s.top);
 	ok(path_read_file(s.session_fd, "git-patch", 1 << 20, &git, NULL) == 0 && git.len > 3000, "git printed a diff");
 	if (!ok(git.len == ours.len && memcmp(git.data, ours.data, git.len) == 0, "ours is the same to the byte"))
 		stage_run("cd %s && diff git-patch patch | sed 's/^/# /'", s.top);
@@ -224,7 +231,8 @@ static void write_both(const struct stage *s, const char *a, const char *b, cons
 
 static void random_tree(const struct stage *s)
 {
-	static const char *const names[] = { "a.c", "d/b.c", "d/e/c.c", "name with blank", "q\"uote", "\xc3\xbc.txt", "z" };
+	static const char *const names[] = { "a.c",     "d/b.c",        "d/e/c.c", "name with blank",
+					     "q\"uote", "\xc3\xbc.txt", "z" };
 	char path[200];
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
@@ -257,15 +265,19 @@ static void random_tree(const struct stage *s)
 /* What the staged tree is: the real one with the upper laid over it. */
 static void lay_over(const struct stage *s)
 {
-	stage_run("cd %s && cp -a real want && (cd layer/upper && find . -type c) | while IFS= read -r f; do rm -f \"want/$f\"; done; "
-		  "(cd layer/upper && find . ! -type c ! -type d) | while IFS= read -r f; do mkdir -p \"want/$(dirname \"$f\")\"; "
-		  "rm -f \"want/$f\"; cp -a \"layer/upper/$f\" \"want/$f\"; done; find want git -depth -type d -empty -delete; "
-		  "mkdir -p want git", s->top);
+	stage_run("cd %s && cp -a real want && (cd layer/upper && find . -type c) | while IFS= read -r f; do rm -f "
+		  "\"want/$f\"; done; "
+		  "(cd layer/upper && find . ! -type c ! -type d) | while IFS= read -r f; do mkdir -p \"want/$(dirname "
+		  "\"$f\")\"; "
+		  "rm -f \"want/$f\"; cp -a \"layer/upper/$f\" \"want/$f\"; done; find want git -depth -type d -empty "
+		  "-delete; "
+		  "mkdir -p want git",
+		  s->top);
 }
 
 static void test_git_applies(void)
 {
-	int rounds = getenv("WARDER_LONG") ? 500 : 60, applied = 0, same = 0;
+	int rounds = want_long() ? 500 : 60, applied = 0, same = 0;
 
 	if (!have_git || !whiteouts) {
 		skip("no git, or no whiteouts here");
@@ -280,9 +292,10 @@ static void test_git_applies(void)
 		random_tree(&s);
 		stage_birth(&s);
 		diff_of(&s, &patch);
-		int status = patch.len ? stage_run("cd %s/git && " GIT " apply --check ../patch && " GIT " apply ../patch 2>/dev/null",
-						   s.top) :
-					 0;
+		int status = patch.len ? stage_run("cd %s/git && " GIT " apply --check ../patch && " GIT
+						   " apply ../patch 2>/dev/null",
+						   s.top)
+				       : 0;
 		applied += status == 0;
 		lay_over(&s);
 		stage_run("cd %s && find git -depth -type d -empty -delete; mkdir -p git", s.top);
@@ -311,7 +324,8 @@ static bool is_sound(const struct diff_script *s)
 		bool last = i == s->n;
 		uint32_t to_x = last ? s->old.n : s->edit[i].old_start, to_y = last ? s->new.n : s->edit[i].new_start;
 
-		if (to_x < x || to_y < y || to_x - x != to_y - y || to_x > s->old.n || to_y > s->new.n || (i && !last && to_x == x))
+		if (to_x < x || to_y < y || to_x - x != to_y - y || to_x > s->old.n || to_y > s->new.n ||
+		    (i && !last && to_x == x))
 			return false;
 		size_t a = s->old.start[x], b = s->new.start[y], len = s->old.start[to_x] - a;
 		if (s->new.start[to_y] - b != len || memcmp(s->old.data + a, s->new.data + b, len) != 0)
@@ -345,7 +359,8 @@ static uint32_t shortest(const char *a, size_t n, const char *b, size_t m)
 			else if (a[2 * (i - 1)] == b[2 * (j - 1)])
 				table[i][j] = table[i - 1][j - 1];
 			else
-				table[i][j] = 1 + (table[i - 1][j] < table[i][j - 1] ? table[i - 1][j] : table[i][j - 1]);
+				table[i][j] =
+					1 + (table[i - 1][j] < table[i][j - 1] ? table[i - 1][j] : table[i][j - 1]);
 		}
 	return table[n][m];
 }
@@ -405,7 +420,10 @@ static void test_hard_texts(void)
 		int a, b;
 		const char *what;
 	} cases[] = {
-		{ 0, 0, "random lines of 50 words" }, { 1, 2, "two periods" }, { 3, 4, "a reversed text" }, { 5, 1, "blank lines" },
+		{ 0, 0, "random lines of 50 words" },
+		{ 1, 2, "two periods" },
+		{ 3, 4, "a reversed text" },
+		{ 5, 1, "blank lines" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {

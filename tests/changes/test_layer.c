@@ -165,7 +165,10 @@ static void test_refused(void)
 	stage_write(&s, "up/readme", "x");
 	stage_write(&s, "up/One", "x");
 	stage_write(&s, "up/one", "x");
-	stage_write(&s, "up/Stra\xc3\x9f" "e", "x");
+	stage_write(&s,
+		    "up/Stra\xc3\x9f"
+		    "e",
+		    "x");
 	stage_write(&s, "up/STRASSE", "x");
 	stage_write(&s, "up/alone", "x");
 	stage_write(&s, "up/src/file", "x");
@@ -203,7 +206,9 @@ static void test_refused(void)
 		{ "readme", "add refused", "only by case" },
 		{ "One", "add refused", "only by case" },
 		{ "one", "add refused", "only by case" },
-		{ "Stra\xc3\x9f" "e", "add refused", "only by case" },
+		{ "Stra\xc3\x9f"
+		  "e",
+		  "add refused", "only by case" },
 		{ "STRASSE", "add refused", "only by case" },
 		{ "src/file", "add refused", "only by case" },
 		{ "alone", "add ok", "" },
@@ -265,6 +270,35 @@ static void test_closed(void)
 	is_str(stage_change(&m, "open"), "add ok", "the one beside them is fine");
 	stage_chmod(&s, "up/shut", 0755);
 	stage_chmod(&s, "up/list", 0755);
+	stage_remove(&s);
+}
+
+/* Started by root a cell has ids of its own; nothing else can be of its making. */
+static void test_owners(void)
+{
+	struct stage s;
+	_cleanup_manifest_ struct manifest m = { 0 };
+	char full[5000];
+
+	if (geteuid() != 0) {
+		skip("only root gives files away");
+		return;
+	}
+	stage_make(&s);
+	stage_birth(&s);
+	s.layer.idmap_base = 100000;
+	stage_write(&s, "up/ours", "x");
+	stage_write(&s, "up/roots", "x");
+	stage_write(&s, "up/above", "x");
+	stage_write(&s, "up/folder/in", "x");
+	ok(chown(stage_path(&s, "up/ours", full), 101000, 101000) == 0 &&
+		   chown(stage_path(&s, "up/above", full), 165536, 101000) == 0,
+	   "files of ids of a range, and above it");
+	stage_snapshot(&s, &m);
+	is_str(stage_change(&m, "ours"), "add ok", "an id of the range");
+	is_str(stage_change(&m, "roots"), "add refused", "root's");
+	is_str(stage_change(&m, "above"), "add refused", "one above the range");
+	is_str(stage_change(&m, "folder"), "add refused", "a folder of root's");
 	stage_remove(&s);
 }
 
@@ -382,8 +416,9 @@ static void test_conflicts(void)
 	stage_write(&s, "real/spare/file", "0\n");
 	stage_write(&s, "top/canary/file", "canary\n");
 	stage_birth(&s);
-	for (const char *const *p = (const char *const[]){ "up/quiet", "up/edited", "up/renamed", "up/backdated", "up/moded",
-							   "up/removed", "up/parent/file", "up/moved/file", NULL };
+	for (const char *const *p =
+		     (const char *const[]){ "up/quiet", "up/edited", "up/renamed", "up/backdated", "up/moded",
+					    "up/removed", "up/parent/file", "up/moved/file", NULL };
 	     *p; p++) {
 		stage_write(&s, *p, "agent\n");
 		stage_xattr(&s, *p, "user.overlay.origin", "");
@@ -419,7 +454,8 @@ static void test_conflicts(void)
 	is_str(stage_change(&m, "renamed"), "modify conflict", "replaced by rename");
 	is_str(stage_change(&m, "backdated"), "modify conflict", "edited and its time set back");
 	is_str(stage_change(&m, "moded"), "modify conflict", "given another mode");
-	is_str(stage_change(&m, "removed"), whiteouts ? "add ok" : "add conflict", "removed (a move when something is missing)");
+	is_str(stage_change(&m, "removed"), whiteouts ? "add ok" : "add conflict",
+	       "removed (a move when something is missing)");
 	is_str(stage_change(&m, "appeared"), "modify conflict", "appeared");
 	is_str(stage_change(&m, "parent/file"), "add conflict", "its folder became a symlink");
 	is_str(stage_change(&m, "moved/file"), "modify conflict", "its folder was replaced by another");
@@ -524,6 +560,7 @@ int main(void)
 	test_operations();
 	test_refused();
 	test_closed();
+	test_owners();
 	test_git();
 	test_hidden();
 	test_conflicts();

@@ -13,8 +13,8 @@ struct traced {
 	int status; /* then: what the function returned, 0..255 */
 };
 
-/* Runs `run(arg)` in a child.  At stop number `at` (from 1; 0: never) `act` is called if it is not NULL and the child goes on; if it is
- * NULL the child is killed.  False when tracing is not permitted here. */
+/* Runs `run(arg)` in a child.  At stop number `at` (from 1; 0: never) `act` is called if it is not NULL and the child
+ * goes on; if it is NULL the child is killed.  False when tracing is not permitted here. */
 bool traced_run(int (*run)(void *arg), void *arg, int at, void (*act)(void *arg), struct traced *ret);
 
 #endif

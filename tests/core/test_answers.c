@@ -17,7 +17,8 @@ static const struct {
 	{ "{\"match\":{},\"decision\":\"allow\",\"scope\":\"session\"}",
 	  "f:1: unknown key \"scope\" in the line; see the manual's answers file" },
 	{ "{\"match\":{\"tool\":1},\"decision\":\"allow\"}", "f:1: \"tool\" is not a string; write it in quotes" },
-	{ "{\"match\":{\"input\":\"x\"},\"decision\":\"allow\"}", "f:1: \"input\" is not an object; name the keys that must be equal" },
+	{ "{\"match\":{\"input\":\"x\"},\"decision\":\"allow\"}",
+	  "f:1: \"input\" is not an object; name the keys that must be equal" },
 	{ "{\"match\":{},\"decision\":\"allow\",\"times\":0}", "f:1: \"times\" must be a whole number from 1" },
 	{ "{\"match\":{},\"decision\":\"allow\",\"times\":1.5}", "f:1: \"times\" must be a whole number from 1" },
 };
@@ -51,12 +52,14 @@ static bool allowed(struct answers *a, const char *tool, const char *input_text,
 
 static void matching(void)
 {
-	_cleanup_answers_ struct answers *a = parse("# first match decides\n"
-		"{\"match\":{\"tool\":\"bash\",\"contains\":\"rm \"},\"decision\":\"deny\",\"note\":\"no\"}\n"
-		"{\"match\":{\"tool\":\"bash\"},\"decision\":\"allow\",\"times\":2}\n"
-		"{\"match\":{\"tool\":\"edit\",\"input\":{\"file_path\":\"a.c\",\"replace_all\":true}},\"decision\":\"allow\"}\n"
-		"{\"match\":{\"input\":{\"list\":[1,2]}},\"decision\":\"allow\"}\n"
-		"{\"match\":{\"tool\":\"never\"},\"decision\":\"allow\"}\n");
+	_cleanup_answers_ struct answers *a =
+		parse("# first match decides\n"
+		      "{\"match\":{\"tool\":\"bash\",\"contains\":\"rm \"},\"decision\":\"deny\",\"note\":\"no\"}\n"
+		      "{\"match\":{\"tool\":\"bash\"},\"decision\":\"allow\",\"times\":2}\n"
+		      "{\"match\":{\"tool\":\"edit\",\"input\":{\"file_path\":\"a.c\",\"replace_all\":true}},"
+		      "\"decision\":\"allow\"}\n"
+		      "{\"match\":{\"input\":{\"list\":[1,2]}},\"decision\":\"allow\"}\n"
+		      "{\"match\":{\"tool\":\"never\"},\"decision\":\"allow\"}\n");
 	const char *note;
 	_cleanup_buf_ struct buf unused = BUF_INIT(4096);
 
@@ -66,7 +69,8 @@ static void matching(void)
 	ok(allowed(a, "bash", "{\"command\":\"ls\"}", NULL), "allowed twice");
 	ok(!allowed(a, "bash", "{\"command\":\"ls\"}", &note), "the third time nothing is left");
 	is_str(note, "no answer given", "and that is said");
-	ok(allowed(a, "edit", "{\"file_path\":\"a.c\",\"replace_all\":true,\"old_string\":\"x\"}", NULL), "subset of the input");
+	ok(allowed(a, "edit", "{\"file_path\":\"a.c\",\"replace_all\":true,\"old_string\":\"x\"}", NULL),
+	   "subset of the input");
 	ok(!allowed(a, "edit", "{\"file_path\":\"a.c\",\"replace_all\":false}", NULL), "another value does not match");
 	ok(!allowed(a, "edit", "{\"file_path\":\"a.c\"}", NULL), "a missing key does not match");
 	ok(allowed(a, "any", "{\"list\":[1,2]}", NULL), "arrays match whole");
@@ -95,7 +99,8 @@ int main(void)
 		struct answers *a = NULL;
 		struct err err = { 0 };
 
-		is_int(answers_parse("f", bad[i].text, strlen(bad[i].text), &a, &err), E_USAGE, "refused: %s", bad[i].complaint);
+		is_int(answers_parse("f", bad[i].text, strlen(bad[i].text), &a, &err), E_USAGE, "refused: %s",
+		       bad[i].complaint);
 		is_str(err.text, bad[i].complaint, "with line and reason");
 	}
 	matching();

@@ -25,7 +25,8 @@ static void same_digest(const char *a, const char *b, bool same, const char *wha
 	char one[DIGEST_HEX_LEN + 1], two[DIGEST_HEX_LEN + 1];
 	struct err err = { 0 };
 
-	ok(action_digest("bash", left, "/w", one, &err) == 0 && action_digest("bash", right, "/w", two, &err) == 0, "digests");
+	ok(action_digest("bash", left, "/w", one, &err) == 0 && action_digest("bash", right, "/w", two, &err) == 0,
+	   "digests");
 	ok((strcmp(one, two) == 0) == same, "%s", what);
 }
 
@@ -45,7 +46,8 @@ int main(void)
 	ok(!preset_find("Careful") && !preset_find(""), "no other preset exists");
 
 	is_int(action_write("bash", input, "/w", &text, &err), 0, "canonical action");
-	is_str(buf_str(&text), "{\"cwd\":\"/w\",\"input\":{\"command\":\"ls \xc3\xa9\",\"timeout_ms\":5},\"tool\":\"bash\"}",
+	is_str(buf_str(&text),
+	       "{\"cwd\":\"/w\",\"input\":{\"command\":\"ls \xc3\xa9\",\"timeout_ms\":5},\"tool\":\"bash\"}",
 	       "sorted keys, no blanks, UTF-8 as it is");
 	same_digest("{\"a\":1,\"b\":2}", "{\"b\":2,\"a\":1}", true, "the order of keys does not count");
 	same_digest("{\"a\":\"x\"}", "{\"a\":\"x \"}", false, "a blank counts");

@@ -124,7 +124,10 @@ static void misfits(void)
 	} bad[] = {
 		{ "agent.tool_use", 0, "{\"id\":\"t\",\"name\":\"bash\",\"input\":{}}" },
 		{ "user.tool_confirmation", 7, "{\"result\":\"allow\",\"digest\":\"" DIGEST "\"}" },
-		{ "user.tool_confirmation", 8, "{\"result\":\"allow\",\"digest\":\"" "f123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef" "\"}" },
+		{ "user.tool_confirmation", 8,
+		  "{\"result\":\"allow\",\"digest\":\""
+		  "f123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+		  "\"}" },
 		{ "user.tool_confirmation", 8, "{\"result\":\"allow\"}" },
 		{ "tool.started", 99, "{}" },
 		{ "agent.tool_result", 5, "{}" },
@@ -139,7 +142,8 @@ static void misfits(void)
 
 		ask(&s);
 		int64_t before = s.last_seq;
-		is_int(feed(&s, bad[i].kind, bad[i].ref, bad[i].body), E_CORRUPT, "refused: %s %s", bad[i].kind, bad[i].body);
+		is_int(feed(&s, bad[i].kind, bad[i].ref, bad[i].body), E_CORRUPT, "refused: %s %s", bad[i].kind,
+		       bad[i].body);
 		ok(s.last_seq == before && s.call[0].answer == CALL_PENDING, "and nothing is decided by it");
 	}
 

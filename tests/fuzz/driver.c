@@ -98,7 +98,8 @@ static bool load(const char *path)
 	for (int i = 0; i < n; i++) {
 		char file[PATH_MAX];
 
-		if (names[i]->d_name[0] != '.' && snprintf(file, sizeof(file), "%s/%s", path, names[i]->d_name) < PATH_MAX)
+		if (names[i]->d_name[0] != '.' &&
+		    snprintf(file, sizeof(file), "%s/%s", path, names[i]->d_name) < PATH_MAX)
 			good &= load_file(file);
 		free(names[i]);
 	}
@@ -129,7 +130,8 @@ static size_t widen(uint8_t *data, size_t *size, size_t at, size_t len)
 
 static void change(uint8_t *data, size_t *size)
 {
-	static const uint8_t telling[] = { 0, 1, 0x1b, 0x7f, 0x80, 0xbf, 0xc0, 0xe2, 0xf4, 0xff, '"', '\\', '{', ']', '\n', ' ' };
+	static const uint8_t telling[] = { 0,    1,    0x1b, 0x7f, 0x80, 0xbf, 0xc0, 0xe2,
+					   0xf4, 0xff, '"',  '\\', '{',  ']',  '\n', ' ' };
 	size_t at = below(*size + 1), len = 1 + below(16);
 
 	switch (*size ? below(6) : 1) {

@@ -91,7 +91,8 @@ static int probe_unix_dgram(const char *path)
 static int probe_serve(const char *path)
 {
 	struct sockaddr_in tcp = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	int dgram = socket(AF_UNIX, SOCK_DGRAM, 0), stream = socket(AF_UNIX, SOCK_STREAM, 0), port = socket(AF_INET, SOCK_STREAM, 0);
+	int dgram = socket(AF_UNIX, SOCK_DGRAM, 0), stream = socket(AF_UNIX, SOCK_STREAM, 0),
+	    port = socket(AF_INET, SOCK_STREAM, 0);
 	socklen_t tcp_len = sizeof(tcp);
 	struct sockaddr_un at;
 	char name[108];

@@ -122,7 +122,7 @@ static size_t start_all(struct hand_client *c, pid_t *ret, size_t max)
 		for (const char *p = r.text ? r.text : ""; n < max && *p >= '0' && *p <= '9'; p = strchr(p, '\n') + 1)
 			ret[n++] = (pid_t)atoi(p);
 	}
-	hand_bash_begin(c, "echo $$ > pid.new; mv pid.new pid; sleep 503", "");
+	hand_bash_begin(c, "echo $$ > pid.new; mv pid.new pid; exec sleep 503", "");
 	comes_to_exist("pid");
 
 	FILE *f = fopen("pid", "re");

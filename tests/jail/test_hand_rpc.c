@@ -3,6 +3,7 @@
 
 #include "tests/jail/hand_client.h"
 
+#define CALL_TOUCH "{\"name\":\"bash\",\"arguments\":{\"command\":\"touch no\"}}"
 #define REQUEST "{\"jsonrpc\":\"2.0\",\"id\":77,\"method\":"
 
 static int64_t error_of(struct hand_client *c, const char *line)
@@ -91,8 +92,7 @@ static void test_envelope(struct hand_client *c)
 		"\r",
 		"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/unknown\"}",
 		"{\"jsonrpc\":\"2.0\",\"method\":\"ping\"}",
-		"{\"jsonrpc\":\"2.0\",\"method\":\"tools/call\","
-		"\"params\":{\"name\":\"bash\",\"arguments\":{\"command\":\"touch no\"}}}",
+		"{\"jsonrpc\":\"2.0\",\"method\":\"tools/call\",\"params\":" CALL_TOUCH "}",
 		"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":4711}}",
 		"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":{}}}",
 		"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\"}",

@@ -108,6 +108,16 @@ session "echo agent >> text"
 run "$WARDER_BIN" changes "$id" --apply
 is "$status" 0 "control: without an edit of yours it applies"
 
+
+# A file saved in the moment before the start is none that changed under the cell.
+conflicts=0
+for n in 1 2 3 4 5 6 7 8; do
+	echo "mine $n" >text
+	session "echo agent >> text"
+	"$WARDER_BIN" changes "$id" --apply >/dev/null 2>&1 || conflicts=$((conflicts + 1))
+done
+is "$conflicts" 0 "saved just before the start, eight times: no conflict"
+
 # With a keeper that lives: the same, through it; and its cell sees the new state.
 cat >"$work/live" <<'S'
 {"content":[{"type":"tool_use","name":"bash","input":{"command":"echo live > live"}}]}

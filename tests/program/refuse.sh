@@ -10,7 +10,7 @@ cd "$ws" || exit 99
 printf '{"content":[{"type":"tool_use","name":"bash","input":{"command":"touch ran"}}]}\n{"content":[{"type":"text","text":"x"}]}\n' >"$work/script"
 need_jail
 
-processes() { ps -e -o args= | grep -E '^(warder|\[?warder-hand)' | sort; }
+processes() { ps -u "$(id -u)" -o args= | grep -E '^(warder|\[?warder-hand)' | sort; }
 mounts() { wc -l </proc/self/mountinfo; }
 
 run "$WARDER_BIN" jail -- sh -c 'echo it runs'

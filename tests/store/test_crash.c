@@ -15,7 +15,7 @@
 
 static struct home home;
 
-/* Appends for ever and tells each seq once it was acknowledged. */
+/* Appends for ever and tells each seq once it was acknowledged; first of all a 0, once the log is open. */
 static _Noreturn void write_until_killed(int dirfd, int pipe_fd)
 {
 	struct err err = { 0 };
@@ -25,6 +25,8 @@ static _Noreturn void write_until_killed(int dirfd, int pipe_fd)
 		diag("child: %s", err.text);
 		_exit(1);
 	}
+	if (write(pipe_fd, &(int64_t){ 0 }, sizeof(int64_t)) != sizeof(int64_t))
+		_exit(1);
 	for (;;) {
 		char body[3000];
 		size_t len = 2 + random_below(sizeof(body) - 3);
@@ -39,8 +41,9 @@ static _Noreturn void write_until_killed(int dirfd, int pipe_fd)
 	}
 }
 
-/* The newest seq that the child told, -1 when it failed by itself. */
-static int64_t run_and_kill(int dirfd, long us)
+/* Kills `us` after the start, or after the log was open.  The newest seq that the child told, -1 when it failed by
+ * itself. */
+static int64_t run_and_kill(int dirfd, long us, bool when_open)
 {
 	int fds[2], status;
 	int64_t seq, newest = 0;
@@ -52,6 +55,8 @@ static int64_t run_and_kill(int dirfd, long us)
 	if (!pid)
 		write_until_killed(dirfd, fds[1]);
 	close(fds[1]);
+	if (when_open && read(fds[0], &seq, sizeof(seq)) != sizeof(seq))
+		diag("the child did not open the log");
 	struct timespec wait = { .tv_nsec = us * 1000 };
 	nanosleep(&wait, NULL);
 	kill(pid, SIGKILL);
@@ -72,7 +77,7 @@ static void check_kills(int kills)
 		struct log_report r;
 		struct err err = { 0 };
 		struct log *log;
-		int64_t newest = run_and_kill(dirfd, 500 + random_below(40000));
+		int64_t newest = run_and_kill(dirfd, random_below(20000), i % 4 != 3);
 
 		failed += newest < 0;
 		told += newest > 0;

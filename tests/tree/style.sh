@@ -51,7 +51,8 @@ BEGIN {
 	raw = "(mv)?w?(add|ins)_?n?w?str|(mv)?w?printw|vw_?printw|(mv)?w?(add|ins|echo)(_w)?ch(n?str)?"
 }
 
-width($0) > 120 { bad("wider than 120 columns") }
+# Scripts of tests hold whole lines of JSON and of expected output, which would not be themselves when broken.
+width($0) > (file ~ /^tests\/.*\.sh$/ ? 320 : 120) { bad("wider than 120 columns") }
 /[ \t]$/ { bad("blank at the end") }
 / \t/ { bad("blank before a tab") }
 /\r/ { bad("carriage return") }
