@@ -66,6 +66,9 @@ static int show_json(const struct manifest *m, struct err *err)
 
 static void name_left_out(const struct manifest *m)
 {
+	/* The cell's own repository is there from its first moment on: alone it is nothing staged. */
+	if (m->n == 1 && m->change[0].op == CHANGE_MODIFY && strcmp(m->change[0].path, ".git") == 0)
+		return;
 	for (size_t i = 0; i < m->n; i++) {
 		const struct change *c = &m->change[i];
 		_cleanup_buf_ struct buf line = BUF_INIT(16u << 10);

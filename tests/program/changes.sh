@@ -118,6 +118,12 @@ for n in 1 2 3 4 5 6 7 8; do
 done
 is "$conflicts" 0 "saved just before the start, eight times: no conflict"
 
+session "true"
+run "$WARDER_BIN" changes "$id"
+is "$status$out$err" 0 "a session that changed nothing: no output"
+run "$WARDER_BIN" changes "$id" --apply
+is "$status $out" "0 0 paths applied" "and nothing to apply"
+
 # What programs of this machine run later crosses by its name only, on a terminal after a typed word.
 session "echo all: > Makefile; mkdir -p later; echo x > later/plain; echo x > later/setup.py; mkdir -p x/.git; echo y > x/.git/h; echo z > \"\$(printf 'two_lines: not applied: never' | tr _ '\\n')\""
 run "$WARDER_BIN" changes "$id" --apply
