@@ -1,6 +1,7 @@
 #!/bin/sh
-# What a caller hands to `warder jail` as standard streams is no way out: sockets stay outside and their bytes are
-# carried, folders and other descriptors are refused before anything runs.
+# What a caller hands to `warder jail` is no way out.  Standard streams: sockets stay outside and their bytes are
+# carried, folders and other descriptors are refused before anything runs.  --ro and --rw: a socket in them, and a .git to write, is
+# refused.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/lib.sh"
 
 probe=$top_builddir/tests/jail/probe
@@ -26,6 +27,29 @@ on_socket ./probe "reconnect:127.0.0.1:$port"
 is "$out" "reconnect:127.0.0.1:$port: ok" "control outside: a socket is disconnected and connected anew"
 on_socket "$WARDER_BIN" jail -- ./probe "reconnect:127.0.0.1:$port"
 is "$out" "reconnect:127.0.0.1:$port: ENOTSOCK" "in the cell standard input is none"
+
+mkdir -p "$work/further/deep"
+ln "$work/sock.s" "$work/further/deep/s"
+echo text >"$work/further/file"
+is "$(./probe "unix-stream:$work/further/deep/s")" "unix-stream:$work/further/deep/s: ok" "control outside: a server listens"
+for option in --ro --rw; do
+	run "$WARDER_BIN" jail $option "$work/further" -- ./probe "unix-stream:$work/further/deep/s"
+	is "$status" 2 "$option: a folder that holds a socket is refused"
+	like "$err" "^warder: path .*/deep/s is a socket.*; " "$option: by name"
+	is "$out" "" "$option: nothing ran"
+	run "$WARDER_BIN" jail $option "$work/further/file" -- cat "$work/further/file"
+	is "$out" text "$option: a file is no folder, and can be given"
+done
+rm "$work/further/deep/s"
+run "$WARDER_BIN" jail --ro "$work/further" -- cat "$work/further/file"
+is "$out" text "the folder without it is given"
+mkdir -p "$work/further/repo/.GIT/hooks"
+run "$WARDER_BIN" jail --rw "$work/further" -- sh -c "echo x > '$work/further/repo/.GIT/hooks/pre-commit'"
+is "$status" 2 "--rw: a folder that holds a .git is refused"
+like "$err" '^warder: path .*/\.GIT is a \.git of the host.*; ' "by name"
+check "nothing was written" [ ! -e "$work/further/repo/.GIT/hooks/pre-commit" ]
+run "$WARDER_BIN" jail --ro "$work/further" -- cat "$work/further/file"
+is "$out" text "--ro: it may be read"
 kill $server
 wait $server 2>/dev/null
 
