@@ -71,4 +71,26 @@ is "$out" first "a process left behind does not hold the end up"
 "$WARDER_BIN" jail -- true <"$work" 2>"$run_err"
 is $? 2 "a folder as standard input is refused"
 like "$(cat "$run_err")" '^warder: cell: standard stream 0 .*; ' "with the reason"
+
+# A descriptor that the caller left open reaches no process of a session.
+printf '{"content":[{"type":"tool_use","name":"bash","input":{"command":"ls -l /proc/self/fd; sleep 60"}}]}\n' >"$work/script"
+echo secret >"$work/left-open"
+exec 7<"$work/left-open" 9>>"$work/left-open"
+id=$("$WARDER_BIN" run -m "scripted:$work/script" --detach x)
+exec 7<&- 9>&-
+sleep 0.5
+looked=0
+for name in keeper harness cells; do
+	pid=$("$WARDER_BIN" ls --json | grep "$id" | sed -n "s/.*\"$name\":\[*\([0-9]*\).*/\1/p")
+	# Not dumpable: only root sees them.
+	links=$(ls -l "/proc/$pid/fd" 2>/dev/null) && looked=$((looked + 1))
+	unlike "$links" 'left-open' "$name: has no descriptor of the caller"
+done
+if [ "$(id -u)" -eq 0 ]; then
+	is "$looked" 3 "control: three processes were looked at"
+else
+	is "$looked" 0 "none of them shows its descriptors to another process of the same user"
+fi
+"$WARDER_BIN" stop "$id"
+unlike "$("$WARDER_BIN" show "$id" --json)" 'left-open' "nor does the log name it"
 tap_end
