@@ -94,8 +94,9 @@ int cell_idmap_pick(int run_fd, int64_t want, int64_t *ret_base, int *ret_lock_f
 /* Refuses workspaces that contain or lie in one of `forbidden` (NULL-terminated; device and inode compared), in /proc,
  * /sys, /run, /dev, or are "/" . */
 int cell_check_workspace(const char *workspace, const char *const *forbidden, struct err *err) WARN_UNUSED;
-/* The same for a path of --ro or --rw, which may be a file as well. */
-int cell_check_path(const char *path, const char *const *forbidden, struct err *err) WARN_UNUSED;
+/* The same for a path of --ro or --rw, which may be a file as well.  One that holds a socket, or
+ * writable a .git, is refused. */
+int cell_check_path(const char *path, bool writable, const char *const *forbidden, struct err *err) WARN_UNUSED;
 
 /* The doctor: starts a real cell over a scratch workspace, runs the self-tests, fills the report; never fails for a
  * missing layer. */

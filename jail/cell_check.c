@@ -1,6 +1,7 @@
 /* Which folders can be a workspace, and which further paths a cell may be given. */
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <limits.h>
 #include <linux/magic.h>
 #include <stdio.h>
@@ -221,14 +222,49 @@ int cell_check_workspace(const char *workspace, const char *const *forbidden, st
 	return r == 0 ? check_secret("workspace", fd, workspace, err) : r;
 }
 
-int cell_check_path(const char *path, const char *const *forbidden, struct err *err)
+/* What is looked for in a further path, and where it was found; nftw(3) passes nothing on. */
+static struct {
+	bool writable;
+	const char *what;
+	char path[PATH_MAX];
+} hunt;
+
+static int hunt_stop(const char *path, const struct stat *st, int type, struct FTW *where)
+{
+	const char *name = path + where->base;
+
+	(void)type;
+	if (S_ISSOCK(st->st_mode))
+		hunt.what = "a socket, a way out of the jail";
+	else if (hunt.writable && path_component_is_git(name, strlen(name)))
+		hunt.what = "a .git of the host, where what is written runs outside";
+	else
+		return 0;
+	snprintf(hunt.path, sizeof(hunt.path), "%s", path);
+	return 1;
+}
+
+/* A socket that is bound to a name can be connected to through any mount of it, and whoever listens there is outside;
+ * a hook in a .git is run outside.  The staged view hides both; a bind mount cannot.  What is made there later is not
+ * seen: said in the manual. */
+static int check_holds(const char *path, bool writable, struct err *err)
+{
+	hunt.writable = writable;
+	if (nftw(path, hunt_stop, 32, FTW_PHYS) != 1)
+		return 0;
+	return err_set(err, E_USAGE, "path %s: %.500s is %s; name only what is needed", path, hunt.path, hunt.what);
+}
+
+int cell_check_path(const char *path, bool writable, const char *const *forbidden, struct err *err)
 {
 	_cleanup_fd_ int fd = -1;
 	int r = open_given("path", path, O_PATH, &fd, err);
 
 	if (r == 0)
 		r = check_all("path", fd, path, forbidden, err);
-	return r == 0 ? check_secret("path", fd, path, err) : r;
+	if (r == 0)
+		r = check_secret("path", fd, path, err);
+	return r == 0 ? check_holds(path, writable, err) : r;
 }
 
 /* ---- --ro and --rw */

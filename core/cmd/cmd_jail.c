@@ -56,7 +56,7 @@ static int take_paths(const struct cmd_args *args, const char *option, const cha
 				       args->given[i].value, strerror(errno));
 		l->owned[l->nowned++] = real;
 		list[n++] = real;
-		int r = cell_check_path(real, forbidden, err);
+		int r = cell_check_path(real, strcmp(option, "rw") == 0, forbidden, err);
 		if (r < 0)
 			return r;
 	}

@@ -30,6 +30,9 @@ static int add_files(posix_spawn_file_actions_t *files, const int *high, size_t 
 		r = posix_spawn_file_actions_addopen(files, fd, "/dev/null", fd ? O_WRONLY : O_RDONLY, 0);
 	for (size_t i = 0; r == 0 && i < n; i++)
 		r = posix_spawn_file_actions_adddup2(files, high[i], FD_FIRST + (int)i);
+	/* What our caller left open without CLOEXEC (a shell's descriptor, a pipe that somebody waits on) ends here. */
+	if (r == 0)
+		r = posix_spawn_file_actions_addclosefrom_np(files, FD_FIRST + (int)n);
 	return r;
 }
 

@@ -65,4 +65,22 @@ is "$status" 0 "the session is woken"
 like "$("$WARDER_BIN" show - --json)" '"kind":"changes.recovered".*"state":"completed"' "and the log knows the outcome"
 run "$WARDER_BIN" wake - --headless
 is "$("$WARDER_BIN" show - --json | grep -c '"kind":"changes.recovered"')" 1 "once"
+
+# A process that the agent left running changes the file after the operator looked and before he applies.
+printf '{"content":[{"type":"tool_use","name":"bash","input":{"command":"echo good > swapped; (while [ ! -e /tmp/go ]; do sleep 0.2; done; sleep 1; echo evil > swapped) >/dev/null 2>&1 & touch /tmp/go"}}]}\n{"content":[{"type":"text","text":"done"}]}\n' >"$work/swap"
+id=$("$WARDER_BIN" run -m "scripted:$work/swap" --detach x)
+for _ in 1 2 3 4 5 6 7 8 9 10; do
+	"$WARDER_BIN" ls --json | grep "$id" | grep -q '"state":"idle"' && break
+	sleep 0.1
+done
+like "$("$WARDER_BIN" changes "$id")" '^\+good$' "what is looked at"
+sleep 2
+run "$WARDER_BIN" changes "$id" --apply swapped
+is "$status" 1 "is not what would be applied: refused"
+like "$err" '^warder: changes: changed since they were last shown; ' "with the reason"
+check "nothing was written" [ ! -e swapped ]
+like "$("$WARDER_BIN" changes "$id")" '^\+evil$' "looked at again"
+run "$WARDER_BIN" changes "$id" --apply swapped
+is "$(cat swapped)" evil "it is what the operator applies"
+"$WARDER_BIN" stop "$id"
 tap_end

@@ -1,6 +1,7 @@
 #!/bin/sh
-# What a caller hands to `warder jail` as standard streams is no way out: sockets stay outside and their bytes are
-# carried, folders and other descriptors are refused before anything runs.
+# What a caller hands to `warder jail` is no way out.  Standard streams: sockets stay outside and their bytes are
+# carried, folders and other descriptors are refused before anything runs.  --ro and --rw: a socket in them, and a .git to write, is
+# refused.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/lib.sh"
 
 probe=$top_builddir/tests/jail/probe
@@ -26,6 +27,29 @@ on_socket ./probe "reconnect:127.0.0.1:$port"
 is "$out" "reconnect:127.0.0.1:$port: ok" "control outside: a socket is disconnected and connected anew"
 on_socket "$WARDER_BIN" jail -- ./probe "reconnect:127.0.0.1:$port"
 is "$out" "reconnect:127.0.0.1:$port: ENOTSOCK" "in the cell standard input is none"
+
+mkdir -p "$work/further/deep"
+ln "$work/sock.s" "$work/further/deep/s"
+echo text >"$work/further/file"
+is "$(./probe "unix-stream:$work/further/deep/s")" "unix-stream:$work/further/deep/s: ok" "control outside: a server listens"
+for option in --ro --rw; do
+	run "$WARDER_BIN" jail $option "$work/further" -- ./probe "unix-stream:$work/further/deep/s"
+	is "$status" 2 "$option: a folder that holds a socket is refused"
+	like "$err" "^warder: path .*/deep/s is a socket.*; " "$option: by name"
+	is "$out" "" "$option: nothing ran"
+	run "$WARDER_BIN" jail $option "$work/further/file" -- cat "$work/further/file"
+	is "$out" text "$option: a file is no folder, and can be given"
+done
+rm "$work/further/deep/s"
+run "$WARDER_BIN" jail --ro "$work/further" -- cat "$work/further/file"
+is "$out" text "the folder without it is given"
+mkdir -p "$work/further/repo/.GIT/hooks"
+run "$WARDER_BIN" jail --rw "$work/further" -- sh -c "echo x > '$work/further/repo/.GIT/hooks/pre-commit'"
+is "$status" 2 "--rw: a folder that holds a .git is refused"
+like "$err" '^warder: path .*/\.GIT is a \.git of the host.*; ' "by name"
+check "nothing was written" [ ! -e "$work/further/repo/.GIT/hooks/pre-commit" ]
+run "$WARDER_BIN" jail --ro "$work/further" -- cat "$work/further/file"
+is "$out" text "--ro: it may be read"
 kill $server
 wait $server 2>/dev/null
 
@@ -47,4 +71,26 @@ is "$out" first "a process left behind does not hold the end up"
 "$WARDER_BIN" jail -- true <"$work" 2>"$run_err"
 is $? 2 "a folder as standard input is refused"
 like "$(cat "$run_err")" '^warder: cell: standard stream 0 .*; ' "with the reason"
+
+# A descriptor that the caller left open reaches no process of a session.
+printf '{"content":[{"type":"tool_use","name":"bash","input":{"command":"ls -l /proc/self/fd; sleep 60"}}]}\n' >"$work/script"
+echo secret >"$work/left-open"
+exec 7<"$work/left-open" 9>>"$work/left-open"
+id=$("$WARDER_BIN" run -m "scripted:$work/script" --detach x)
+exec 7<&- 9>&-
+sleep 0.5
+looked=0
+for name in keeper harness cells; do
+	pid=$("$WARDER_BIN" ls --json | grep "$id" | sed -n "s/.*\"$name\":\[*\([0-9]*\).*/\1/p")
+	# Not dumpable: only root sees them.
+	links=$(ls -l "/proc/$pid/fd" 2>/dev/null) && looked=$((looked + 1))
+	unlike "$links" 'left-open' "$name: has no descriptor of the caller"
+done
+if [ "$(id -u)" -eq 0 ]; then
+	is "$looked" 3 "control: three processes were looked at"
+else
+	is "$looked" 0 "none of them shows its descriptors to another process of the same user"
+fi
+"$WARDER_BIN" stop "$id"
+unlike "$("$WARDER_BIN" show "$id" --json)" 'left-open' "nor does the log name it"
 tap_end
