@@ -146,8 +146,8 @@ static void default_signals(void)
 }
 
 /* Runs in our memory on a stack of its own while we wait (as vfork): it makes system calls, and writes only `s`.  It
- * never returns, so AddressSanitizer must not mark its frame: the marks would outlive the stack, and lie under whatever is
- * mapped there next. */
+ * never returns, so AddressSanitizer must not mark its frame: the marks would outlive the stack, and lie under whatever
+ * is mapped there next. */
 __attribute__((no_sanitize_address)) static int become_init(void *arg)
 {
 	struct start *s = arg;

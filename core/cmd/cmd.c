@@ -28,6 +28,17 @@ void cmd_complain(const char *text)
 	fprintf(stderr, "warder: %s\n", safe ? safe : "out of memory");
 }
 
+void cmd_complain_lines(const char *lines)
+{
+	for (const char *line = lines ? lines : ""; *line;) {
+		const char *nl = strchrnul(line, '\n');
+		_cleanup_free_ char *copy = strndup(line, (size_t)(nl - line));
+
+		cmd_complain(copy ? copy : "out of memory");
+		line = *nl ? nl + 1 : nl;
+	}
+}
+
 int cmd_print(const char *data, size_t len, struct err *err)
 {
 	_cleanup_buf_ struct buf safe = BUF_INIT(len * 12 + 1);

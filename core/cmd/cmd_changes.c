@@ -29,17 +29,6 @@ static int ask(struct session_arg *s, uint32_t type, const json_node *order, jso
 	return r < 0 ? r : client_ask(&link, type, order, ret_answer, ret_problems, err);
 }
 
-static void complain_lines(const char *lines)
-{
-	for (const char *line = lines ? lines : ""; *line;) {
-		const char *nl = strchrnul(line, '\n');
-		_cleanup_free_ char *copy = strndup(line, (size_t)(nl - line));
-
-		cmd_complain(copy ? copy : "out of memory");
-		line = *nl ? nl + 1 : nl;
-	}
-}
-
 /* ---- looking */
 
 static int print_piece(const char *data, size_t len, void *arg)
@@ -112,7 +101,7 @@ static int decide(struct session_arg *s, const struct cmd_args *args, struct err
 		cJSON_AddItemToArray(paths, cJSON_CreateString(args->words[i + 1]));
 
 	int r = ask(s, apply ? OP_APPLY : OP_DISCARD, order, &answer, &problems, err);
-	complain_lines(problems);
+	cmd_complain_lines(problems);
 	if (r < 0)
 		return r;
 	printf("%lld paths %s\n", (long long)json_get_int(answer, apply ? "applied" : "discarded", 0),

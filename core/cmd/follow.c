@@ -49,13 +49,7 @@ static int take_bye(const struct frame *frame, struct err *err)
 
 	if (r < 0)
 		return r;
-	for (const char *line = unused ? unused : ""; *line;) {
-		const char *nl = strchrnul(line, '\n');
-		_cleanup_free_ char *copy = strndup(line, (size_t)(nl - line));
-
-		cmd_complain(copy ? copy : "out of memory");
-		line = *nl ? nl + 1 : nl;
-	}
+	cmd_complain_lines(unused);
 	if (text && text[0])
 		cmd_complain(text);
 	return (int)json_get_int(body, "status", 3);
