@@ -142,6 +142,15 @@ static int section(struct cursor *c, struct config *config, struct err *err)
 	return 0;
 }
 
+/* A comment starts at a '#' after a blank; within a word it is a character like others. */
+static const char *value_end(const struct cursor *c)
+{
+	for (const char *p = c->at; p < c->end; p++)
+		if (*p == '#' && (p[-1] == ' ' || p[-1] == '\t' || p[-1] == '='))
+			return p;
+	return c->end;
+}
+
 static int assignment(struct cursor *c, struct config *config, unsigned *seen, struct err *err)
 {
 	struct config_brain *brain = config->nbrains ? &config->brains[config->nbrains - 1] : NULL;
@@ -163,7 +172,7 @@ static int assignment(struct cursor *c, struct config *config, unsigned *seen, s
 		c->at++;
 		skip_blanks(c);
 
-		const char *end = c->end;
+		const char *end = value_end(c);
 		while (end > c->at && (end[-1] == ' ' || end[-1] == '\t'))
 			end--;
 		if (end == c->at)

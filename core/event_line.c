@@ -41,6 +41,8 @@ void event_line_text(const struct event *e, struct buf *out)
 		buf_addc(out, ' ');
 	at = out->len;
 	safe_preview(e->kind, strlen(e->kind), 26, out);
+	if (e->preview && !e->preview[0])
+		return;
 	while (!out->failed && out->len < at + 27)
 		buf_addc(out, ' ');
 	/* The preview was made safe when it was stored; a log from elsewhere gets no such trust. */

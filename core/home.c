@@ -45,7 +45,8 @@ static int places(struct home *h, struct err *err)
 
 		h->data_path = xdg("XDG_DATA_HOME", ".local/share", "warder");
 		if (!config || !h->data_path)
-			return err_set(err, E_USAGE, "home: HOME is not set; set HOME or WARDER_HOME");
+			return err_set(err, E_USAGE,
+				       "home: HOME is not set, or not to a path from /; set HOME or WARDER_HOME");
 		h->config_path = join(config, "config");
 		h->run_path = runtime && runtime[0] == '/' ? join(runtime, "warder") : join(h->data_path, "run");
 	}
@@ -56,10 +57,13 @@ static int places(struct home *h, struct err *err)
 
 static int open_private(const char *path, int *ret_fd, struct err *err)
 {
-	int r = path_make_private(path, err);
+	struct err why = { 0 };
+	int r = path_make_private(path, &why);
 
+	if (r == E_NOMEM || r == E_FULL)
+		return err_set(err, r, "%s", why.text);
 	if (r < 0)
-		return r;
+		return err_set(err, E_USAGE, "%s; set WARDER_HOME to a place where you may write", why.text);
 	r = path_open_private(path, ret_fd, err);
 	return r == 0 ? 0
 		      : err_set(err, E_USAGE, "%s: must be a folder of yours that is closed to others; chmod 700 it",

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -22,8 +23,6 @@
 
 #define BUILD_MS 300000    /* the walk over a large tree on a slow disk */
 #define BASELINE_MS 300000 /* two steps of git, see init_baseline.c */
-#define ANSWER_MS 15000
-#define SETTLE_MS 30000 /* for a killed init: the kernel must end every process and drop the mounts */
 #define FILTER_LEN_MAX (64u << 10)
 
 static const char *const layer_folders[] = { "mask", "upper", "work" };
@@ -71,8 +70,12 @@ static int check_spec(const struct cell_spec *spec, struct err *err)
 	for (int i = 0; i < 3; i++) {
 		struct stat st;
 
-		if (spec->stdio[i] >= 0 && (fstat(spec->stdio[i], &st) < 0 || S_ISDIR(st.st_mode)))
-			return err_set(err, E_INVALID, "cell: standard stream %d is closed or a folder", i);
+		/* By list.  A folder is a way out of the root; a socket of the host's network namespace can be
+		 * connected anew from within; what else a descriptor can be (pidfd, epoll) is no stream. */
+		if (spec->stdio[i] >= 0 && (fstat(spec->stdio[i], &st) < 0 ||
+					    !(S_ISREG(st.st_mode) || S_ISCHR(st.st_mode) || S_ISFIFO(st.st_mode))))
+			return err_set(err, E_INVALID,
+				       "cell: standard stream %d is no file, pipe or terminal; redirect it", i);
 	}
 	return cell_check_paths(spec, err);
 }
@@ -95,12 +98,17 @@ static int make_layer_folders(struct start *s, struct err *err)
 
 	for (size_t i = 0; i < ARRAY_LEN(layer_folders); i++) {
 		const char *name = layer_folders[i];
+		struct stat st;
 		bool fresh = mkdirat(layer, name, 0700) == 0;
 
 		if (!fresh && errno != EEXIST)
 			return err_errno(err, E_IO, errno, "layer/%s", name);
 		if (fresh && strcmp(name, "upper") == 0)
 			s->new_upper = true;
+		/* The workspace itself, as an earlier command may have left it: no program would start in it again. */
+		if (!fresh && fstatat(layer, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && (st.st_mode & 0700) != 0700 &&
+		    fchmodat(layer, name, (st.st_mode & 07777) | 0700, AT_SYMLINK_NOFOLLOW) < 0)
+			return err_errno(err, E_IO, errno, "layer/%s", name);
 		if (fresh && s->spec->idmap_base &&
 		    fchownat(layer, name, (uid_t)(s->spec->idmap_base + IDMAP_AGENT),
 			     (gid_t)(s->spec->idmap_base + IDMAP_AGENT), AT_SYMLINK_NOFOLLOW) < 0)
@@ -235,8 +243,11 @@ static int await(struct cell *c, struct start *s, uint32_t type, int timeout_ms,
 /* What the kernel says about init, not init itself. */
 static int check_locked(const struct cell *c, struct err *err)
 {
-	static const char *const wanted[] = { "\nNoNewPrivs:\t1\n", "\nSeccomp:\t2\n", "\nCapEff:\t0000000000000000\n",
-					      "\nCapPrm:\t0000000000000000\n", "\nCapBnd:\t0000000000000000\n",
+	static const char *const wanted[] = { "\nNoNewPrivs:\t1\n",
+					      "\nSeccomp:\t2\n",
+					      "\nCapEff:\t0000000000000000\n",
+					      "\nCapPrm:\t0000000000000000\n",
+					      "\nCapBnd:\t0000000000000000\n",
 					      "\nCapAmb:\t0000000000000000\n" };
 	_cleanup_buf_ struct buf status = BUF_INIT(16384);
 	char path[64];
@@ -353,6 +364,10 @@ static int converse(struct cell *c, struct start *s, struct err *err)
 static int run_main(struct cell *c, struct start *s, struct err *err)
 {
 	struct frame f;
+
+	/* Born when the first program may look: later than everything that was written before the start was asked for,
+	 * or a file saved just now would count as changed under the cell. */
+	c->birth_us = clock_stamp_after(c->asked_us);
 	int r = frame_send(c->control, SETUP_GO, NULL, 0, err);
 
 	if (r >= 0)
@@ -366,7 +381,7 @@ static int run_main(struct cell *c, struct start *s, struct err *err)
 	if (!wire_end(&in) || state > LAYER_MISSING)
 		return err_set(err, E_PROTOCOL, "cell: init started the program with a malformed answer");
 	/* What could not be executed ends with 127 or 126, as from a shell: cell_wait. */
-	(void)why;
+	c->main_errno = (int)why;
 	cell_report_set(s->report, JAIL_BASELINE, state, evidence);
 	return 0;
 }
@@ -400,11 +415,16 @@ static int prepare(struct start *s, struct cell *c, struct err *err)
 	if (r < 0)
 		return r;
 	if (spec->layer_fd >= 0) {
-		c->layer = fcntl(spec->layer_fd, F_DUPFD_CLOEXEC, 0);
+		/* Opened anew, so that the lock is this cell's and not the caller's. */
+		c->layer = openat(spec->layer_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (c->layer < 0)
 			return err_errno(err, E_IO, errno, "layer folder");
+		if (flock(c->layer, LOCK_EX | LOCK_NB) < 0) {
+			fd_close(&c->layer); /* the other cell's folders are in it */
+			return err_set(err, E_BUSY, "layer folder: another cell works in it; end that one first");
+		}
 	}
-	c->birth_us = clock_now_us();
+	c->asked_us = clock_now_us();
 	r = prepare_layer(s, err);
 	return r < 0 ? r : prepare_setup(s, err);
 }
@@ -483,6 +503,11 @@ pid_t cell_pid(const struct cell *c)
 int cell_pidfd(const struct cell *c)
 {
 	return c->pidfd;
+}
+
+int cell_main_errno(const struct cell *c)
+{
+	return c->main_errno;
 }
 
 int64_t cell_birth_us(const struct cell *c)

@@ -54,7 +54,7 @@ struct cell_spec {
 	const char *const *rw; /* the operator's own --rw: writable on the host */
 	const char *const *env; /* further NAME=VALUE of the main program, NULL-terminated or NULL */
 	struct cell_limits limits;
-	int stdio[3];           /* descriptors of the main program, not owned */
+	int stdio[3];            /* descriptors of the main program, not owned */
 	const char *const *argv; /* main program, found on the cell's PATH; NULL: the hand (warder-hand's MCP server) */
 	enum cell_level floor;
 	bool baseline; /* make the synthetic .git's first commit before the main program starts (only when the workspace
@@ -67,9 +67,10 @@ struct cell;
 int cell_start(const struct cell_spec *spec, struct cell **ret, struct cell_report *report,
 	       struct err *err) WARN_UNUSED;
 
-pid_t cell_pid(const struct cell *c);   /* init, in the host's numbering */
-int cell_pidfd(const struct cell *c);   /* readable when init is gone; owned by the cell */
-int64_t cell_birth_us(const struct cell *c); /* wall time before the lower layer was mounted */
+pid_t cell_pid(const struct cell *c);        /* init, in the host's numbering */
+int cell_pidfd(const struct cell *c);        /* readable when init is gone; owned by the cell */
+int cell_main_errno(const struct cell *c);   /* why the main program could not be executed; 0: it was */
+int64_t cell_birth_us(const struct cell *c); /* stamp of files (clock_stamp_us) before any program ran */
 
 /* Stops (SIGSTOP) and continues every process of the cell but init. Returns when they are stopped. */
 int cell_freeze(struct cell *c, struct err *err) WARN_UNUSED;

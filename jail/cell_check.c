@@ -22,9 +22,9 @@ static const struct {
 	long magic;
 	const char *name;
 } kernel_fs[] = {
-	{ PROC_SUPER_MAGIC, "proc" },     { SYSFS_MAGIC, "sysfs" },           { CGROUP_SUPER_MAGIC, "cgroup" },
-	{ CGROUP2_SUPER_MAGIC, "cgroup" }, { DEBUGFS_MAGIC, "debugfs" },       { TRACEFS_MAGIC, "tracefs" },
-	{ SECURITYFS_MAGIC, "securityfs" }, { DEVPTS_SUPER_MAGIC, "devpts" },  { NSFS_MAGIC, "nsfs" },
+	{ PROC_SUPER_MAGIC, "proc" },       { SYSFS_MAGIC, "sysfs" },         { CGROUP_SUPER_MAGIC, "cgroup" },
+	{ CGROUP2_SUPER_MAGIC, "cgroup" },  { DEBUGFS_MAGIC, "debugfs" },     { TRACEFS_MAGIC, "tracefs" },
+	{ SECURITYFS_MAGIC, "securityfs" }, { DEVPTS_SUPER_MAGIC, "devpts" }, { NSFS_MAGIC, "nsfs" },
 };
 
 static const char *const never[] = { "/proc", "/sys", "/run", "/dev" };
@@ -67,8 +67,12 @@ static int open_given(const char *what, const char *path, int flags, int *ret_fd
 				 path);
 
 	struct statfs fs;
-	if (fstatfs(fd, &fs) < 0)
+	struct stat st;
+	if (fstat(fd, &st) < 0 || fstatfs(fd, &fs) < 0)
 		return err_errno(err, E_IO, errno, "%s %s", what, path);
+	/* Known by its name, and closed to the operator himself. */
+	if (S_ISDIR(st.st_mode) && faccessat(fd, ".", F_OK, 0) < 0)
+		return err_errno(err, E_USAGE, errno, "%s %s", what, path);
 	for (size_t i = 0; i < ARRAY_LEN(kernel_fs); i++)
 		if ((long)fs.f_type == kernel_fs[i].magic)
 			return err_set(err, E_USAGE, "%s %s: is on %s, the kernel's own; " ADVICE, what, path,
@@ -117,7 +121,7 @@ static int open_nearest(const char *path, bool *ret_exists, int *ret_fd, struct 
 
 	if (path[0] != '/' || strlen(path) >= sizeof(copy))
 		return err_set(err, E_USAGE, "%s: not an absolute path", path);
-	memcpy(copy, path, strlen(path) + 1);
+	snprintf(copy, sizeof(copy), "%s", path);
 	*ret_exists = true;
 	for (;;) {
 		int fd = open(copy[0] ? copy : "/", O_PATH | O_CLOEXEC);
@@ -192,12 +196,29 @@ static int check_all(const char *what, int fd, const char *path, const char *con
 	return r;
 }
 
+/* A folder below /etc is a project like others; the whole of it holds what no cell may read. */
+static int check_secret(const char *what, int fd, const char *path, struct err *err)
+{
+	static const char *const secret[] = { "/etc", "/etc/shadow", "/etc/gshadow" };
+	struct place here;
+	struct stat st;
+
+	if (!locate(fd, &here))
+		return err_errno(err, E_IO, errno, "%s", path);
+	for (size_t i = 0; i < ARRAY_LEN(secret); i++)
+		if (stat(secret[i], &st) == 0 && same(here, (struct place){ st.st_dev, st.st_ino }))
+			return err_set(err, E_USAGE, "%s %s: holds the machine's passwords; " ADVICE, what, path);
+	return 0;
+}
+
 int cell_check_workspace(const char *workspace, const char *const *forbidden, struct err *err)
 {
 	_cleanup_fd_ int fd = -1;
 	int r = cell_open_workspace(workspace, &fd, err);
 
-	return r < 0 ? r : check_all("workspace", fd, workspace, forbidden, err);
+	if (r == 0)
+		r = check_all("workspace", fd, workspace, forbidden, err);
+	return r == 0 ? check_secret("workspace", fd, workspace, err) : r;
 }
 
 int cell_check_path(const char *path, const char *const *forbidden, struct err *err)
@@ -205,7 +226,9 @@ int cell_check_path(const char *path, const char *const *forbidden, struct err *
 	_cleanup_fd_ int fd = -1;
 	int r = open_given("path", path, O_PATH, &fd, err);
 
-	return r < 0 ? r : check_all("path", fd, path, forbidden, err);
+	if (r == 0)
+		r = check_all("path", fd, path, forbidden, err);
+	return r == 0 ? check_secret("path", fd, path, err) : r;
 }
 
 /* ---- --ro and --rw */
@@ -215,6 +238,18 @@ static bool below(const char *path, const char *folder)
 	size_t len = strlen(folder);
 
 	return strncmp(path, folder, len) == 0 && (path[len] == '/' || path[len] == '\0');
+}
+
+/* Its .git would be writable. */
+static int check_no_repository(const char *path, struct err *err)
+{
+	_cleanup_fd_ int fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+
+	/* What is missing, or no folder, is told when it is mounted. */
+	if (fd >= 0 && faccessat(fd, ".git", F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		return err_set(err, E_USAGE, "%s: is a repository, whose .git would be writable; name a folder in it",
+			       path);
+	return 0;
 }
 
 static int check_path(const char *path, bool writable, const char *workspace, struct err *err)
@@ -234,7 +269,7 @@ static int check_path(const char *path, bool writable, const char *workspace, st
 	if (path_has_git(path + 1) && (writable || below(path, workspace)))
 		return err_set(err, E_USAGE, "%s: a .git of the host never enters a cell%s", path,
 			       writable ? " for writing" : "");
-	return 0;
+	return writable ? check_no_repository(path, err) : 0;
 }
 
 int cell_check_paths(const struct cell_spec *spec, struct err *err)

@@ -11,11 +11,13 @@
 #include "jail/setup.h"
 
 struct cell {
-	pid_t pid;   /* of init; 0 when it has been reaped */
+	pid_t pid; /* of init; 0 when it has been reaped */
 	int pidfd;
 	int control; /* our end of the socket */
 	struct frame_reader in;
+	int64_t asked_us; /* wall clock when the start was asked for */
 	int64_t birth_us;
+	int main_errno; /* of executing the main program */
 	int layer; /* copy of the layer's descriptor, -1: private */
 	struct cgroup cgroup;
 	bool exited; /* `wstatus` holds */

@@ -71,6 +71,7 @@ static int try(struct cell_report *report, struct err *err)
 		.stdio = { -1, -1, -1 },
 		.argv = argv,
 		.floor = CELL_S2,
+		.baseline = true,
 	};
 	r = cell_start_with(&spec, SETUP_PROBE, &c, report, err);
 	if (r >= 0)

@@ -12,6 +12,7 @@
 #include "jail/wire.h"
 
 #define ANSWER_MS 15000
+#define SETTLE_MS 60000 /* for a killed init; one that hangs in a dead file system is left behind after that */
 
 static void note_exit(struct cell *c, const struct frame *f)
 {
@@ -139,8 +140,11 @@ void cell_end(struct cell **cell)
 	if (c->pid) {
 		/* PID 1 of its namespace: the kernel ends every other process before init counts as gone, and the
 		 * mounts go with the last of them. */
+		struct pollfd p = { .fd = c->pidfd, .events = POLLIN };
+
 		pidfd_send_signal(c->pidfd, SIGKILL, NULL, 0);
-		reap(c);
+		if (poll(&p, 1, SETTLE_MS) == 1)
+			reap(c);
 	}
 	cgroup_leave(&c->cgroup);
 	if (c->layer >= 0) {

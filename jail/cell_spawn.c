@@ -18,7 +18,7 @@
 
 #define HAND_MAX (64 << 20) /* bytes */
 #define STACK_LEN 65536
-#define NAMESPACES                                                                                           \
+#define NAMESPACES \
 	(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP)
 
 #ifndef MFD_EXEC
@@ -38,15 +38,16 @@ static int open_hand(struct err *err)
 		path[len] = '\0';
 		char *slash = strrchr(path, '/');
 		if (slash) {
-			memcpy(slash + 1, "warder-hand", sizeof("warder-hand"));
+			memcpy(slash + 1, "warder-hand", sizeof("warder-hand")); /* there is room: see readlink */
 			fd = open(path, O_RDONLY | O_CLOEXEC);
 		}
 	}
 	if (fd < 0)
 		fd = open(LIBEXECDIR "/warder-hand", O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return err_errno(err, E_MACHINE, errno, "warder-hand: neither beside this program nor in %s",
-				 LIBEXECDIR);
+		return err_set(err, E_MACHINE,
+			       "warder-hand: neither beside this program nor in %s: %s; install warder again",
+			       LIBEXECDIR, strerror(errno));
 	return fd;
 }
 
@@ -102,8 +103,8 @@ struct start {
 /* What init needs until the root stands and the lock is closed; the kernel gives a new user namespace all of them, and
  * an exec by another id than its root would lose them but for the ambient set. */
 static const int kept_caps[] = {
-	CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER, CAP_FSETID, CAP_SETGID, CAP_SETUID, CAP_SETPCAP,
-	CAP_NET_ADMIN, CAP_SYS_CHROOT, CAP_SYS_ADMIN, CAP_SYS_RESOURCE, CAP_MKNOD, CAP_SETFCAP,
+	CAP_CHOWN,   CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER,    CAP_FSETID,       CAP_SETGID, CAP_SETUID,
+	CAP_SETPCAP, CAP_NET_ADMIN,    CAP_SYS_CHROOT,      CAP_SYS_ADMIN, CAP_SYS_RESOURCE, CAP_MKNOD,  CAP_SETFCAP,
 };
 
 static bool keep_caps(void)

@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -156,7 +155,25 @@ static bool place_for(const char *controller, char ret[PATH_MAX], int *ret_versi
 	return true;
 }
 
-/* Groups of supervisors that were killed: empty, and their init is no more. */
+/* When a process began, in ticks since boot: with the pid it names a process for ever.  0: there is none. */
+static unsigned long long started(pid_t pid)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT(4096);
+	unsigned long long ticks = 0;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	if (!read_list(path, &text))
+		return 0;
+	/* The name may hold anything; field 22, the 20th after it (proc_pid_stat(5)). */
+	const char *at = strrchr(text.data, ')');
+	if (at && sscanf(at + 1, "%*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu",
+			 &ticks) != 1)
+		return 0;
+	return ticks;
+}
+
+/* Groups of supervisors that were killed: their init is no more. */
 static void sweep(const char *folder)
 {
 	DIR *dir = opendir(folder);
@@ -164,13 +181,10 @@ static void sweep(const char *folder)
 	if (!dir)
 		return;
 	for (struct dirent *e; (e = readdir(dir));) {
-		char *end;
-		long pid;
+		unsigned long long ticks;
+		int pid;
 
-		if (strncmp(e->d_name, PREFIX, strlen(PREFIX)) != 0)
-			continue;
-		pid = strtol(e->d_name + strlen(PREFIX), &end, 10);
-		if (!*end && pid > 0 && kill((pid_t)pid, 0) < 0 && errno == ESRCH)
+		if (sscanf(e->d_name, PREFIX "%d-%llu", &pid, &ticks) == 2 && started(pid) != ticks)
 			unlinkat(dirfd(dir), e->d_name, AT_REMOVEDIR);
 	}
 	closedir(dir);
@@ -211,7 +225,8 @@ static bool make(struct cgroup *cg, int kind, pid_t pid, uint64_t value, char wh
 	sweep(path);
 	size_t len = strlen(path);
 	/* A hierarchy with both controllers has the one group for both. */
-	bool made = snprintf(path + len, PATH_MAX - len, "/" PREFIX "%d", (int)pid) < (int)(PATH_MAX - len) &&
+	bool made = snprintf(path + len, PATH_MAX - len, "/" PREFIX "%d-%llu", (int)pid, started(pid)) <
+			    (int)(PATH_MAX - len) &&
 		    (mkdir(path, 0755) == 0 || errno == EEXIST);
 	r = made ? enter(path, version, kinds[kind].bounds, pid, value) : errno;
 	if (!r)

@@ -125,7 +125,10 @@ static int pick(const struct ranges *r, int fd, int64_t want, int64_t *ret_base,
 int cell_idmap_pick(int run_fd, int64_t want, int64_t *ret_base, int *ret_lock_fd, struct err *err)
 {
 	_cleanup_(ranges_free) struct ranges r = {
-		BUF_INIT(FILE_MAX), BUF_INIT(FILE_MAX), BUF_INIT(FILE_MAX), BUF_INIT(FILE_MAX),
+		BUF_INIT(FILE_MAX),
+		BUF_INIT(FILE_MAX),
+		BUF_INIT(FILE_MAX),
+		BUF_INIT(FILE_MAX),
 	};
 	int64_t base = 0;
 	int code;

@@ -26,22 +26,14 @@ static const struct {
 	int (*run)(struct init *in, struct err *err);
 	uint32_t only; /* with this flag of the setup */
 } steps[] = {
-	{ JAIL_NETWORK, init_network, 0 },
-	{ JAIL_MOUNTS, init_root_begin, 0 },
-	{ JAIL_MOUNTS, init_root_fill, 0 },
-	{ JAIL_MOUNTS, init_devices, 0 },
-	{ JAIL_PROC, init_proc, 0 },
-	{ JAIL_MOUNTS, init_paths_outside, 0 },
-	{ JAIL_OVERLAY, init_overlay, 0 },
-	{ JAIL_OVERLAY, init_overlay_probe, SETUP_PROBE },
-	{ JAIL_MOUNTS, init_paths_inside, 0 },
-	{ JAIL_MOUNTS, init_enter, 0 },
-	{ JAIL_MOUNTS, init_check_mounts, 0 },
-	{ JAIL_LIMITS, init_limits, 0 },
-	{ JAIL_KEYRING, init_keyring, 0 },
-	{ JAIL_CAPS, init_capabilities, 0 },
-	{ JAIL_LANDLOCK, init_landlock, 0 },
-	{ JAIL_SECCOMP, init_seccomp, 0 },
+	{ JAIL_NETWORK, init_network, 0 },     { JAIL_MOUNTS, init_root_begin, 0 },
+	{ JAIL_MOUNTS, init_root_fill, 0 },    { JAIL_MOUNTS, init_devices, 0 },
+	{ JAIL_PROC, init_proc, 0 },           { JAIL_MOUNTS, init_paths_outside, 0 },
+	{ JAIL_OVERLAY, init_overlay, 0 },     { JAIL_OVERLAY, init_overlay_probe, SETUP_PROBE },
+	{ JAIL_MOUNTS, init_paths_inside, 0 }, { JAIL_MOUNTS, init_enter, 0 },
+	{ JAIL_MOUNTS, init_check_mounts, 0 }, { JAIL_LIMITS, init_limits, 0 },
+	{ JAIL_KEYRING, init_keyring, 0 },     { JAIL_CAPS, init_capabilities, 0 },
+	{ JAIL_LANDLOCK, init_landlock, 0 },   { JAIL_SECCOMP, init_seccomp, 0 },
 	{ JAIL_SECCOMP, init_prove, 0 },
 };
 
@@ -212,6 +204,8 @@ static int receive_setup(struct init *in, bool with_mounts, struct err *err)
 		if (r >= 0)
 			r = take_fds(in, &in->extra[i], 1, err);
 	}
+	if (r >= 0 && in->npending)
+		return err_set(err, E_PROTOCOL, "set-up of the cell: %zu descriptors too many", in->npending);
 	return r;
 }
 
@@ -243,7 +237,7 @@ static void build(struct init *in)
 		if (steps[i].run == init_enter)
 			close_made(in);
 		if (steps[i].run(in, &err) < 0)
-			fail(in, steps[i].layer, &err);
+			fail(in, in->blamed == JAIL_NO_LAYER ? steps[i].layer : in->blamed, &err);
 	}
 }
 
@@ -373,7 +367,8 @@ static _Noreturn void serve(struct init *in, pid_t main_pid, int signals)
 
 int init_main(int argc, char **argv)
 {
-	struct init in = { .made = { -1, -1, -1, -1, -1 }, .root = -1, .null = -1, .proc = -1, .cwd = -1 };
+	struct init in = { .made = { -1, -1, -1, -1, -1 }, .root = -1, .null = -1, .proc = -1, .cwd = -1,
+			   .blamed = JAIL_NO_LAYER };
 	_cleanup_buf_ struct buf report = BUF_INIT(SETUP_ANSWER_MAX);
 	bool mapped_by_parent = argc != 4;
 	struct err err = { 0 };

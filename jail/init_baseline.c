@@ -22,8 +22,13 @@ static const char *const steps[][20] = {
 };
 
 static const char *const environment[] = {
-	"HOME=" INIT_HOME, "PATH=" INIT_PATH, "LANG=C.UTF-8", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null",
-	"GIT_TERMINAL_PROMPT=0", NULL,
+	"HOME=" INIT_HOME,
+	"PATH=" INIT_PATH,
+	"LANG=C.UTF-8",
+	"GIT_CONFIG_NOSYSTEM=1",
+	"GIT_CONFIG_GLOBAL=/dev/null",
+	"GIT_TERMINAL_PROMPT=0",
+	NULL,
 };
 
 static bool has(int git, const char *name)

@@ -59,8 +59,8 @@ static bool below(const char *path, const char *folder)
 static bool may_write(const struct init *in, const char *path)
 {
 	static const char *const places[] = {
-		"/tmp", INIT_HOME, "/dev/shm", "/dev/pts", "/dev/null", "/dev/zero", "/dev/full", "/dev/random",
-		"/dev/urandom", "/dev/tty", LOCK_CANARY,
+		"/tmp",      "/var/tmp",  INIT_HOME,     "/dev/shm",     "/dev/pts", "/dev/null",
+		"/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", LOCK_CANARY,
 	};
 
 	if (strcmp(path, in->setup.workspace.path) == 0)

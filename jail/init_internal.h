@@ -18,17 +18,18 @@
 #define INIT_PATH "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
 
 struct init {
-	struct frame_reader in; /* the control socket */
+	struct frame_reader in;         /* the control socket */
 	int pending[FRAME_FDS_MAX * 2]; /* descriptors received and not yet asked for */
 	size_t npending;
 	char *message; /* that `setup` points into */
 	struct setup setup;
 	struct setup_report report;
-	int made[SETUP_FDS];  /* mounts and folders that the parent made (as root) */
-	int *extra;           /* likewise, for setup.ro and then setup.rw */
-	int root;             /* top of the new root; the working folder until the root is entered */
-	int null, proc, cwd;  /* in the cell: /dev/null, /proc, the main program's folder */
-	bool has_git;         /* the real tree has a .git, so the cell has one of its own */
+	int made[SETUP_FDS]; /* mounts and folders that the parent made (as root) */
+	int *extra;          /* likewise, for setup.ro and then setup.rw */
+	int root;            /* top of the new root; the working folder until the root is entered */
+	int null, proc, cwd; /* in the cell: /dev/null, /proc, the main program's folder */
+	enum jail_layer blamed; /* by a step that proves several layers; JAIL_NO_LAYER: the step's own */
+	bool has_git;        /* the real tree has a .git, so the cell has one of its own */
 };
 
 /* Notes a layer's state; the worst one stays. */

@@ -13,9 +13,9 @@ static const struct {
 	const char *path;
 	bool folder;
 } covered[] = {
-	{ "kcore", false },       { "keys", false },        { "key-users", false },  { "kmsg", false },
-	{ "kallsyms", false },    { "timer_list", false },  { "sched_debug", false }, { "latency_stats", false },
-	{ "sysrq-trigger", false }, { "vmallocinfo", false }, { "acpi", true },        { "scsi", true },
+	{ "kcore", false },         { "keys", false },        { "key-users", false },   { "kmsg", false },
+	{ "kallsyms", false },      { "timer_list", false },  { "sched_debug", false }, { "latency_stats", false },
+	{ "sysrq-trigger", false }, { "vmallocinfo", false }, { "acpi", true },         { "scsi", true },
 	{ "asound", true },
 };
 

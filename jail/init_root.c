@@ -16,12 +16,12 @@
 #define COPY_MAX (256u << 10) /* bytes of one file of /etc; a longer one is bound */
 
 enum how {
-	FOLDER,    /* empty */
-	LINK,      /* to `arg` */
-	AS_HOST,   /* a symbolic link as the host has it, or a read-only bind when the host has a folder there */
-	BIND,      /* read-only, with what is mounted below it */
-	COPY,      /* a small regular file (cheaper than a mount), or the symbolic link that the host has instead */
-	TEXT,      /* `arg` */
+	FOLDER,  /* empty */
+	LINK,    /* to `arg` */
+	AS_HOST, /* a symbolic link as the host has it, or a read-only bind when the host has a folder there */
+	BIND,    /* read-only, with what is mounted below it */
+	COPY,    /* a small regular file (cheaper than a mount), or the symbolic link that the host has instead */
+	TEXT,    /* `arg` */
 };
 
 static const struct {
@@ -41,7 +41,7 @@ static const struct {
 	{ FOLDER, "var", NULL },
 	{ FOLDER, &LOCK_CANARY[1], NULL },
 	{ FOLDER, "var/empty", NULL },
-	{ LINK, "var/tmp", "/tmp" },
+	{ FOLDER, "var/tmp", NULL }, /* the same as /tmp, by a mount: a workspace may lie below it */
 	{ LINK, "var/run", "/run" },
 	{ LINK, "dev/fd", "/proc/self/fd" },
 	{ LINK, "dev/stdin", "/proc/self/fd/0" },
@@ -90,8 +90,9 @@ static const struct {
 	{ TEXT, "etc/hostname", "warder\n" },
 	{ TEXT, "etc/hosts", "127.0.0.1 localhost warder\n::1 localhost warder\n" },
 	{ TEXT, "etc/resolv.conf", "nameserver 127.0.0.1\noptions timeout:1 attempts:1\n" },
-	{ TEXT, "etc/nsswitch.conf", "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\nnetworks: files\n"
-				     "protocols: files\nservices: files\nethers: files\nrpc: files\n" },
+	{ TEXT, "etc/nsswitch.conf",
+	  "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\nnetworks: files\n"
+	  "protocols: files\nservices: files\nethers: files\nrpc: files\n" },
 	{ LINK, "etc/mtab", "/proc/self/mounts" },
 };
 
@@ -259,6 +260,8 @@ int init_root_fill(struct init *in, struct err *err)
 	for (size_t i = 0; i < ARRAY_LEN(scratch); i++)
 		if (mount("tmpfs", scratch[i].path, "tmpfs", scratch[i].flags, scratch[i].options) < 0)
 			return err_errno(err, E_IO, errno, "tmpfs on /%s", scratch[i].path);
+	if (mount("tmp", "var/tmp", NULL, MS_BIND, NULL) < 0)
+		return err_errno(err, E_IO, errno, "/var/tmp");
 	return add_accounts(in, err);
 }
 

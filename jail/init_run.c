@@ -89,8 +89,8 @@ static bool same_name(const char *a, const char *b)
 char **run_environment(const struct init *in)
 {
 	static const char *const listed[] = {
-		"HOME=" INIT_HOME, "PATH=" INIT_PATH, "USER=agent", "LOGNAME=agent", "SHELL=/bin/bash", "LANG=C.UTF-8",
-		"TMPDIR=/tmp",
+		"HOME=" INIT_HOME, "PATH=" INIT_PATH, "USER=agent",  "LOGNAME=agent",
+		"SHELL=/bin/bash", "LANG=C.UTF-8",    "TMPDIR=/tmp",
 	};
 	const struct setup_list *given = &in->setup.env;
 	char **env = calloc(ARRAY_LEN(listed) + given->n + 1, sizeof(*env));

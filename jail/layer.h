@@ -98,6 +98,7 @@ struct layer {
 	int content_fd; /* sessions/ID/content: files named by hex digest, 0600 */
 	const char *workspace;
 	int64_t idmap_base; /* as of cell_spec; as root what is staged must belong to that range */
+	bool temporary;     /* dies with the command that made it: nothing is made durable */
 };
 
 /* Called at each birth of a cell over the layer, before the cell runs and also when nothing is staged: remembers

@@ -130,10 +130,22 @@ static int note(struct walk *w, struct walk_folder *f, const char *name, struct 
 	return fd[WALK_UPPER] < 0 ? 0 : walk_enter(w, fd, 1u << WALK_UPPER, NULL, err);
 }
 
+static int save(const struct layer *l, const struct buf *file, struct err *err)
+{
+	if (!l->temporary)
+		return path_write_file(l->layer_fd, "births", file->data, file->len, err);
+
+	_cleanup_fd_ int fd =
+		openat(l->layer_fd, "births", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0 || path_write_all(fd, file->data, file->len) < 0)
+		return err_errno(err, E_IO, errno, "layer/births");
+	return 0;
+}
+
 int layer_note_birth(const struct layer *l, int64_t birth_us, struct err *err)
 {
 	_cleanup_births_ struct births old = { 0 };
-	_cleanup_fd_ int upper = walk_open(l->layer_fd, "upper");
+	_cleanup_fd_ int upper = walk_open_upper(l->layer_fd);
 
 	if (upper < 0 && errno != ENOENT)
 		return err_errno(err, E_IO, errno, "the staged layer");
@@ -159,7 +171,7 @@ int layer_note_birth(const struct layer *l, int64_t birth_us, struct err *err)
 	if (r == 0)
 		r = buf_check(&n.file, "layer/births", err);
 	if (r == 0)
-		r = path_write_file(l->layer_fd, "births", n.file.data, n.file.len, err);
+		r = save(l, &n.file, err);
 	walk_free(&n.walk);
 	buf_free(&n.file);
 	return r;

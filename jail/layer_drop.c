@@ -292,7 +292,7 @@ static int drop_all(int upper, struct err *err)
 
 int layer_drop(const struct layer *l, const char *const *paths, size_t n, struct err *err)
 {
-	_cleanup_fd_ int upper = walk_open(l->layer_fd, "upper"), top = -1, real = -1;
+	_cleanup_fd_ int upper = walk_open_upper(l->layer_fd), top = -1, real = -1;
 	int r = 0;
 
 	if (upper < 0)

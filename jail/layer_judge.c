@@ -95,7 +95,7 @@ struct verdict judge_age(struct judge *j, int64_t ctime_ns, int64_t birth)
 
 	if (birth == BIRTH_UNKNOWN)
 		return v;
-	if (ctime_ns < birth * 1000 - BIRTH_SLACK_NS)
+	if (ctime_ns < birth * 1000)
 		return (struct verdict){ CHANGE_OK, "" };
 	v.why = arena_printf(&j->arena, "changed by you since the cell saw it (%s)",
 			     clock_format(ctime_ns / 1000, when));

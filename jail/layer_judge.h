@@ -9,9 +9,6 @@
 #include "jail/layer_births.h"
 #include "jail/layer_node.h"
 
-/* Clocks of files run behind the wall clock by up to a tick, 10 ms at 100 Hz. */
-#define BIRTH_SLACK_NS 20000000
-
 /* How a folder, or its entry, is judged before it is looked at closer.  The strictest of two counts. */
 struct verdict {
 	enum change_status status; /* CHANGE_OK, CHANGE_CONFLICT or CHANGE_REFUSED */

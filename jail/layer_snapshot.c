@@ -495,7 +495,9 @@ static int open_workspace(const char *workspace, int *ret_fd, struct err *err)
 	if (top >= 0)
 		fd = walk_open(top, below[0] ? below : ".");
 	if (fd < 0)
-		return err_errno(err, errno == ENOENT ? E_NOTFOUND : E_IO, errno, "the workspace %s", workspace);
+		return err_set(err, errno == ENOENT ? E_NOTFOUND : E_IO,
+			       "the workspace %s: %s; put it back where the session found it", workspace,
+			       strerror(errno));
 	*ret_fd = fd;
 	return 0;
 }
@@ -534,7 +536,7 @@ static void snapshot_free(struct snapshot *s)
 
 int layer_snapshot(const struct layer *l, struct manifest *ret, struct err *err)
 {
-	_cleanup_fd_ int upper = walk_open(l->layer_fd, "upper"), real = -1, mask = -1;
+	_cleanup_fd_ int upper = walk_open_upper(l->layer_fd), real = -1, mask = -1;
 
 	if (upper < 0 && errno != ENOENT)
 		return err_errno(err, E_IO, errno, "the staged layer");
@@ -561,7 +563,7 @@ int layer_snapshot(const struct layer *l, struct manifest *ret, struct err *err)
 		if (r == 0)
 			r = walk_run(&s.walk, err);
 		if (r == 0)
-			r = content_sync(l->content_fd, err);
+			r = l->temporary ? 0 : content_sync(l->content_fd, err);
 	}
 	if (r == 0)
 		r = judge_finish(&s.judge, &m, err);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "core/base/path.h"
 
@@ -117,6 +118,19 @@ int walk_open(int dirfd, const char *name)
 	if (fd < 0 || faccessat(fd, ".", X_OK, AT_EACCESS) < 0)
 		return -1;
 	return steal_fd(&fd);
+}
+
+int walk_open_upper(int layer_fd)
+{
+	int fd = walk_open(layer_fd, "upper");
+	struct stat st;
+
+	if (fd >= 0 || errno != EACCES)
+		return fd;
+	if (fstatat(layer_fd, "upper", &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode) ||
+	    fchmodat(layer_fd, "upper", (st.st_mode & 07777) | 0700, AT_SYMLINK_NOFOLLOW) < 0)
+		return -1;
+	return walk_open(layer_fd, "upper");
 }
 
 static void close_all(int fd[WALK_SIDES])

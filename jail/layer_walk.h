@@ -57,6 +57,9 @@ struct walk {
 
 /* Opens a folder below dirfd for the walk; -1 with errno. */
 int walk_open(int dirfd, const char *name) WARN_UNUSED;
+/* The upper of a layer.  Its top folder stands for the workspace itself, whose mode the agent can change and nobody
+ * applies: one that was closed is opened again, or the agent could keep the operator out of the staged change. */
+int walk_open_upper(int layer_fd) WARN_UNUSED;
 
 /* The entry in hand (at the start: the top) becomes the folder in work.  `fd` are taken over, also on failure; -1: not
  * there. Names are read from the sides in `list` (a bit each). */

@@ -20,7 +20,7 @@ enum jail_layer {
 	JAIL_SECCOMP,
 	JAIL_LIMITS,
 	JAIL_BASELINE,
-	JAIL_LAYERS,             /* how many */
+	JAIL_LAYERS,                 /* how many */
 	JAIL_NO_LAYER = JAIL_LAYERS, /* a failure that is about the request, not about the machine */
 };
 

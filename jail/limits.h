@@ -9,7 +9,7 @@
 #define LIMIT_MEMORY_BYTES (UINT64_C(8) << 30)
 #define LIMIT_FILE_BYTES (UINT64_C(16) << 30) /* RLIMIT_FSIZE, which bounds memfds as well */
 #define LIMIT_OPEN_FILES UINT64_C(16384)
-#define LIMIT_PROCESSES UINT64_C(4096) /* threads count */
+#define LIMIT_PROCESSES UINT64_C(4096)    /* threads count */
 #define LIMIT_CPU_SECONDS UINT64_C(86400) /* of one process */
 
 /* Options of tmpfs: a share of the machine's memory, and of inodes. */

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/xattr.h>
 
 #include "core/base/path.h"
@@ -203,8 +203,8 @@ static int add_file(int dir, const char *name, const char *text, size_t len, str
 
 /* The least that git takes for a repository.  Its object store and its index grow in the staged layer. */
 static const char *const git_folders[] = {
-	".git", ".git/info", ".git/objects", ".git/objects/info", ".git/objects/pack", ".git/refs", ".git/refs/heads",
-	".git/refs/tags",
+	".git",      ".git/info",       ".git/objects",   ".git/objects/info", ".git/objects/pack",
+	".git/refs", ".git/refs/heads", ".git/refs/tags",
 };
 static const struct {
 	const char *name, *text;

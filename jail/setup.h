@@ -40,7 +40,7 @@ enum setup_message {
 	SETUP_EXITED, /* u32 wait status */
 };
 
-#define SETUP_MAX (8u << 20)        /* bytes that init takes: argv and environment can be large */
+#define SETUP_MAX (8u << 20)         /* bytes that init takes: argv and environment can be large */
 #define SETUP_ANSWER_MAX (32u << 10) /* bytes that the parent takes */
 
 /* Where descriptors of ours are when init starts, and what comes with SETUP when the parent made the mounts. */
@@ -48,12 +48,12 @@ enum { SETUP_FD_CONTROL = 3, SETUP_FD_HAND = 4 };
 enum { SETUP_MOUNT_LOWER, SETUP_MOUNT_LAYER, SETUP_FD_UPPER, SETUP_FD_WORK, SETUP_FD_MASK, SETUP_FDS };
 
 enum setup_flag {
-	SETUP_IDMAPPED = 1,       /* started by root: mounts come as descriptors, ids are of a private range */
-	SETUP_PRIVATE_LAYER = 2,  /* the layer is a tmpfs of the cell */
-	SETUP_NEW_UPPER = 4,      /* give the upper folder the mode of the workspace */
+	SETUP_IDMAPPED = 1,      /* started by root: mounts come as descriptors, ids are of a private range */
+	SETUP_PRIVATE_LAYER = 2, /* the layer is a tmpfs of the cell */
+	SETUP_NEW_UPPER = 4,     /* give the upper folder the mode of the workspace */
 	SETUP_WITH_BASELINE = 8,
-	SETUP_PROBE = 16,         /* try the overlay in the workspace, which is a scratch one */
-	SETUP_MEMORY_BOUND = 32,  /* by a control group: no limit of each process is needed */
+	SETUP_PROBE = 16,        /* try the overlay in the workspace, which is a scratch one */
+	SETUP_MEMORY_BOUND = 32, /* by a control group: no limit of each process is needed */
 };
 
 /* A folder that init opens by name and accepts only when it is the one that the parent meant. */

@@ -11,12 +11,13 @@
 #define LIST_MAX 8
 #define FIELDS_MAX 5
 
-/* A new kind of event is a row here: the members that tell, in their order.  Those that are absent are left out. */
+/* A new kind of event is a row here: the members that tell, in their order, warder's own words before those of the
+ * agent.  Those that are absent are left out. */
 static const struct {
 	const char *kind;
 	const char *fields[FIELDS_MAX];
 } kinds[] = {
-	{ "session.created", { "workspace", "brain", "preset", "level" } },
+	{ "session.created", { "level", "preset", "brain", "workspace" } },
 	{ "session.status_running", { "reason" } },
 	{ "session.status_idle", { "stop_reason" } },
 	{ "session.status_rescheduled", { "reason" } },
@@ -31,8 +32,10 @@ static const struct {
 	{ "agent.tool_result", { "outcome", "content" } },
 	{ "agent.mcp_tool_use", { "server", "name", "input" } },
 	{ "agent.mcp_tool_result", { "outcome", "content" } },
+	{ "span.model_request_start", { "model" } },
+	{ "span.model_request_end", { "stop_reason", "model_usage" } },
 	{ "policy.verdict", { "decision", "effects", "rule", "why" } },
-	{ "approval.requested", { "action", "effects", "why" } },
+	{ "approval.requested", { "effects", "action" } },
 	{ "approval.expired", { "why" } },
 	{ "tool.started", { "tool_use_id" } },
 	{ "jail.provisioned", { "level", "missing" } },
@@ -77,6 +80,11 @@ static void put_list(struct buf *raw, const json_node *list)
 	size_t n = 0;
 
 	cJSON_ArrayForEach(item, list) {
+		const char *status = json_get_str(item, "status");
+
+		/* The cell's own repository is in every change and in none that is applied. */
+		if (status && strcmp(status, "withheld") == 0)
+			continue;
 		if (n == LIST_MAX) {
 			put_text(raw, " \u2026");
 			return;
@@ -96,6 +104,25 @@ static void put_json(struct buf *raw, const json_node *value)
 	put(raw, buf_str(&text), text.len);
 }
 
+/* Counters: "input_tokens 3, output_tokens 4".  False for an object that holds anything else. */
+static bool put_numbers(struct buf *raw, const json_node *object)
+{
+	const json_node *member;
+
+	cJSON_ArrayForEach(member, object) {
+		if (!cJSON_IsNumber(member))
+			return false;
+	}
+	cJSON_ArrayForEach(member, object) {
+		if (member != object->child)
+			put_text(raw, ", ");
+		put_text(raw, member->string);
+		put_text(raw, " ");
+		put_json(raw, member);
+	}
+	return true;
+}
+
 /* A call {name|tool, input} by its name and main argument, a block or an input by its main argument. */
 static void put_object(struct buf *raw, const json_node *object)
 {
@@ -106,7 +133,8 @@ static void put_object(struct buf *raw, const json_node *object)
 		tool = json_get_str(object, "name");
 	if (tool && cJSON_IsObject(input)) {
 		put_text(raw, tool);
-		put_text(raw, " ");
+		if (input->child)
+			put_text(raw, " ");
 		put_object(raw, input);
 		return;
 	}
@@ -117,7 +145,10 @@ static void put_object(struct buf *raw, const json_node *object)
 			return;
 		}
 	}
-	put_json(raw, object);
+	if (json_get_str(object, "$b64") || json_get_str(json_get(object, "path"), "$b64"))
+		put_text(raw, "(not UTF-8)");
+	else if (!put_numbers(raw, object))
+		put_json(raw, object);
 }
 
 static void put_value(struct buf *raw, const json_node *value)
@@ -149,7 +180,7 @@ void event_preview(const char *kind, const json_node *body, struct buf *out)
 		put_value(&raw, body);
 	for (size_t i = 0; fields && i < FIELDS_MAX && fields[i]; i++) {
 		const json_node *value = json_get(body, fields[i]);
-		if (!value || cJSON_IsNull(value))
+		if (!value || cJSON_IsNull(value) || (cJSON_IsObject(value) && !value->child))
 			continue;
 		if (raw.len)
 			put_text(&raw, " ");

@@ -12,6 +12,25 @@ int64_t clock_now_us(void)
 	return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
 }
 
+int64_t clock_stamp_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME_COARSE, &t);
+	return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+int64_t clock_stamp_after(int64_t us)
+{
+	const struct timespec pause = { .tv_nsec = 300000 };
+	int64_t now;
+
+	/* A clock that is set back meanwhile would keep us here: then the answer is the time as it is. */
+	for (int tries = 0; (now = clock_stamp_us()) <= us && tries < 200; tries++)
+		nanosleep(&pause, NULL);
+	return now;
+}
+
 int64_t clock_mono_ms(void)
 {
 	struct timespec ts;

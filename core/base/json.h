@@ -59,7 +59,7 @@ bool json_equal(const json_node *a, const json_node *b);
 bool json_subset(const json_node *pattern, const json_node *value);
 
 /* Trees are built without looking at each call's result: a member that memory was refused for would silently be
- * missing.  So a process in which that happened once writes no JSON any more: both writers then fail with E_NOMEM. */
+ * missing. So a process in which that happened once writes no JSON any more: both writers then fail with E_NOMEM. */
 bool json_building_failed(void);
 
 /* Writes compact JSON: UTF-8 as is, control bytes, `"` and `\` escaped (RFC 8785 section 3.2.2.2), integers without

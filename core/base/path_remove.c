@@ -150,13 +150,18 @@ static int remove_below(int at, const char *name)
 	return unlinkat(at, name, AT_REMOVEDIR);
 }
 
+static int failed(const char *name, int errnum, struct err *err)
+{
+	return err_errno(err, errnum == ENOSYS ? E_MACHINE : E_IO, errnum, "removing %s", name);
+}
+
 int path_remove_tree(int dirfd, const char *name, struct err *err)
 {
 	const char *slash = strrchr(name, '/');
 	const char *last = slash ? slash + 1 : name;
 	_cleanup_fd_ int parent = -1;
 
-	if (!last[0] || is_dots(last))
+	if (!last[0] || is_dots(last) || name[0] == '/')
 		return err_set(err, E_INVALID, "%s: not a name that can be removed", name);
 	if (slash) {
 		_cleanup_free_ char *folder = strndup(name, (size_t)(slash - name));
@@ -164,15 +169,13 @@ int path_remove_tree(int dirfd, const char *name, struct err *err)
 		if (!folder)
 			return err_set(err, E_NOMEM, "removing %s: out of memory", name);
 		parent = path_open_beneath(dirfd, folder, O_PATH | O_DIRECTORY, 0);
-		if (parent < 0 && errno == ENOENT)
-			return 0;
 		if (parent < 0)
-			return err_errno(err, E_IO, errno, "removing %s", name);
+			return errno == ENOENT ? 0 : failed(name, errno, err);
 		dirfd = parent;
 	}
 	if (remove_below(dirfd, last) == 0)
 		return 0;
 	if (errno == EXDEV || errno == EBUSY)
 		return err_set(err, E_BUSY, "removing %s: something is mounted in it; unmount that first", name);
-	return err_errno(err, errno == ENOSYS ? E_MACHINE : E_IO, errno, "removing %s", name);
+	return failed(name, errno, err);
 }

@@ -15,9 +15,6 @@
 /* From so many units on the file system is synced as a whole: a sync of each file costs more. */
 #define SYNC_EACH_MAX 8
 
-/* A cell born right after an apply must not take our own writes for the operator's (BIRTH_SLACK_NS). */
-#define SETTLE_NS 25000000
-
 void apply_result_free(struct apply_result *r)
 {
 	buf_free(&r->problems);
@@ -85,7 +82,7 @@ static int select_changes(struct choice *c, const char *const *paths, size_t n, 
 		const struct change *ch = &c->m->change[i];
 
 		if (!paths)
-			c->chosen[i] = ch->status != CHANGE_WITHHELD && ch->status != CHANGE_IGNORED;
+			c->chosen[i] = ch->status != CHANGE_WITHHELD && ch->status != CHANGE_IGNORED && !ch->runs_later;
 		if (!c->chosen[i])
 			continue;
 		/* Whatever the manifest says of it. */
@@ -272,14 +269,6 @@ static int give_up(struct apply *a, int r, struct err *err)
 		       err ? err->text : "", why.text);
 }
 
-static void settle(void)
-{
-	struct timespec wait = { .tv_nsec = SETTLE_NS };
-
-	while (nanosleep(&wait, &wait) < 0 && errno == EINTR)
-		;
-}
-
 int apply_changes(const struct layer *l, int session_fd, const struct manifest *m, const char *const *paths, size_t n,
 		  struct apply_result *ret, struct err *err)
 {
@@ -318,7 +307,6 @@ int apply_changes(const struct layer *l, int session_fd, const struct manifest *
 		return give_up(&a, r, err);
 	ret->applied = applied;
 	r = finish_all(&a, err);
-	settle();
 	/* Something new in a removed folder: the problem is told, the apply stands. */
 	return r == E_CONFLICT ? 0 : r;
 }
@@ -374,6 +362,5 @@ int apply_recover(const struct layer *l, int session_fd, const char **ret_state,
 		else if (r > 0)
 			*ret_state = "undone", r = 0;
 	}
-	settle();
 	return r;
 }

@@ -17,8 +17,7 @@
 #include "jail/layer.h"
 
 struct apply_result {
-	/* Changes, not folders that came along.  Not 0 on failure: all is in place, but what was displaced is not gone.
-	 */
+	/* Changes, not folders that came along.  Not 0 on failure: all is in place, what was displaced is not gone. */
 	size_t applied;
 	struct buf problems; /* one line each "PATH: WHY\n", the path quoted as Git does */
 	size_t nproblems;

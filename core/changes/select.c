@@ -17,7 +17,9 @@ bool select_covers(const char *path, const char *const *paths, size_t n)
 
 bool select_change(const struct change *c, const char *const *paths, size_t n)
 {
-	return n ? select_covers(c->path, paths, n) : c->status == CHANGE_OK;
+	if (c->status == CHANGE_WITHHELD)
+		return false;
+	return n ? select_covers(c->path, paths, n) : c->status == CHANGE_OK && !c->runs_later;
 }
 
 const char *select_stranger(const struct manifest *m, const char *const *paths, size_t n)

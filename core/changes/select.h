@@ -11,7 +11,7 @@
 
 /* `path` is one of `paths` or lies below one. */
 bool select_covers(const char *path, const char *const *paths, size_t n);
-/* For apply: n == 0 means status ok. */
+/* For apply: n == 0 means what is ok and does not run later on the host.  What is withheld is never selected. */
 bool select_change(const struct change *c, const char *const *paths, size_t n);
 /* First of `paths` that covers no change, or NULL. */
 const char *select_stranger(const struct manifest *m, const char *const *paths, size_t n);

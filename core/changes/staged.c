@@ -2,6 +2,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sodium/utils.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -88,11 +90,38 @@ json_node *staged_path(const struct change *c)
 	return cJSON_DetachItemFromObjectCaseSensitive(entry, "path");
 }
 
+/* A name of the list: a string, or {"$b64":...}, which is decoded in its place. */
+static const char *name_of(const json_node *item)
+{
+	char *text = item->valuestring;
+	size_t len;
+
+	if (cJSON_IsString(item))
+		return text[0] ? text : NULL;
+	item = json_get(item, "$b64");
+	if (!cJSON_IsString(item))
+		return NULL;
+
+	text = item->valuestring;
+	_cleanup_free_ char *raw = malloc(strlen(text) + 1);
+	if (!raw || sodium_base642bin((unsigned char *)raw, strlen(text), text, strlen(text), NULL, &len, NULL,
+				      sodium_base64_VARIANT_ORIGINAL) != 0)
+		return NULL;
+	raw[len] = '\0';
+	if (!len || strlen(raw) != len)
+		return NULL;
+	memcpy(text, raw, len + 1);
+	return text;
+}
+
 int staged_paths(const json_node *array, const char ***ret, size_t *ret_n, struct err *err)
 {
 	const json_node *path;
 	size_t n = 0;
 
+	/* Anything but a list must not read as no names, which is everything. */
+	if (array && !cJSON_IsArray(array))
+		return err_set(err, E_USAGE, "paths: not a list of names");
 	if (!array || cJSON_GetArraySize(array) == 0) {
 		*ret = NULL;
 		*ret_n = 0;
@@ -103,11 +132,11 @@ int staged_paths(const json_node *array, const char ***ret, size_t *ret_n, struc
 	if (!paths)
 		return err_set(err, E_NOMEM, "paths: out of memory");
 	cJSON_ArrayForEach(path, array) {
-		if (!cJSON_IsString(path) || !path->valuestring[0]) {
+		if (!(paths[n] = name_of(path))) {
 			free(paths);
 			return err_set(err, E_USAGE, "paths: not a list of names");
 		}
-		paths[n++] = path->valuestring;
+		n++;
 	}
 	*ret = paths;
 	*ret_n = n;

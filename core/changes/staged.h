@@ -36,7 +36,8 @@ json_node *staged_body(const struct manifest *m);
 /* A path as a JSON string, or {"$b64":...} when it is not UTF-8. */
 json_node *staged_path(const struct change *c);
 
-/* Selected paths, NULL-terminated and borrowed from the JSON array; NULL array (or none) means all: *ret NULL. */
+/* Selected paths, NULL-terminated and borrowed from the JSON array; NULL array (or none) means all: *ret NULL.
+ * Strings, or {"$b64":...} for names that are not UTF-8: those are decoded where they stand, so once for each array. */
 int staged_paths(const json_node *array, const char ***ret, size_t *ret_n, struct err *err) WARN_UNUSED;
 
 #endif

@@ -180,6 +180,15 @@ static bool asks_for_help(int n, char **words)
 	return false;
 }
 
+/* What was printed and not written is a failure of the command. */
+static int finish(int status)
+{
+	if (fflush(stdout) == 0 || status != 0)
+		return status;
+	cmd_complain("standard output: cannot be written");
+	return 3;
+}
+
 int cmd_main(int argc, char **argv)
 {
 	struct err err = { 0 };
@@ -190,11 +199,11 @@ int cmd_main(int argc, char **argv)
 	}
 	if (strcmp(argv[1], "--version") == 0) {
 		puts("warder " PACKAGE_VERSION);
-		return 0;
+		return finish(0);
 	}
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
 		help_all();
-		return 0;
+		return finish(0);
 	}
 
 	struct cmd_args args = { .cmd = find_command(argv[1]) };
@@ -205,7 +214,7 @@ int cmd_main(int argc, char **argv)
 	}
 	if (asks_for_help(argc - 2, argv + 2) && !(args.cmd->words_end_options && argc > 2 && argv[2][0] != '-')) {
 		help_one(args.cmd);
-		return 0;
+		return finish(0);
 	}
 
 	int r = parse(&args, argc - 2, argv + 2, &err);
@@ -215,9 +224,5 @@ int cmd_main(int argc, char **argv)
 		cmd_complain(err.text);
 		r = err_exit_status(r);
 	}
-	if (fflush(stdout) != 0 && r == 0) {
-		cmd_complain("standard output: cannot be written");
-		r = 3;
-	}
-	return r;
+	return finish(r);
 }

@@ -52,7 +52,7 @@ int cmd_main(int argc, char **argv);
 
 /* One line on stderr: "warder: TEXT", through the gate. */
 void cmd_complain(const char *text);
-/* Each line of `lines`, which may be NULL. */
+/* The same for each line of a text, which may be NULL. */
 void cmd_complain_lines(const char *lines);
 /* Prints to stdout through the gate when it is a terminal, the exact bytes otherwise. */
 int cmd_print(const char *data, size_t len, struct err *err) WARN_UNUSED;

@@ -12,6 +12,7 @@
 #include "core/changes/staged.h"
 #include "core/cmd/cmd.h"
 #include "core/cmd/jail_folder.h"
+#include "core/cmd/jail_relay.h"
 #include "core/config.h"
 #include "core/home.h"
 #include "jail/cell.h"
@@ -55,7 +56,7 @@ static int take_paths(const struct cmd_args *args, const char *option, const cha
 				       args->given[i].value, strerror(errno));
 		l->owned[l->nowned++] = real;
 		list[n++] = real;
-		int r = cell_check_workspace(real, forbidden, err);
+		int r = cell_check_path(real, forbidden, err);
 		if (r < 0)
 			return r;
 	}
@@ -64,15 +65,20 @@ static int take_paths(const struct cmd_args *args, const char *option, const cha
 
 /* Signals that the operator sends to `warder jail` go to the command: it has no terminal of its own to get them from.
  */
-static int wait_for_end(struct cell *cell, int signals, int *ret_wstatus, struct err *err)
+static int wait_for_end(struct cell *cell, int signals, struct jail_relay *relay, int *ret_wstatus, struct err *err)
 {
-	struct pollfd fds[2] = { { .fd = cell_pidfd(cell), .events = POLLIN }, { .fd = signals, .events = POLLIN } };
+	struct pollfd fds[2 + RELAY_STREAMS] = {
+		{ .fd = cell_pidfd(cell), .events = POLLIN },
+		{ .fd = signals, .events = POLLIN },
+	};
 
 	while (!fds[0].revents) {
 		struct signalfd_siginfo info;
 
-		if (poll(fds, 2, -1) < 0 && errno != EINTR)
+		jail_relay_poll(relay, fds + 2);
+		if (poll(fds, ARRAY_LEN(fds), -1) < 0 && errno != EINTR)
 			return err_errno(err, E_IO, errno, "poll");
+		jail_relay_step(relay);
 		if (!fds[1].revents || read(signals, &info, sizeof(info)) != (ssize_t)sizeof(info))
 			continue;
 		int r = cell_signal(cell, (int)info.ssi_signo, err);
@@ -101,15 +107,34 @@ static int list_changes(const struct layer *layer, struct err *err)
 {
 	_cleanup_(manifest_free) struct manifest m = { 0 };
 	int r = layer_snapshot(layer, &m, err);
+	size_t n = 0;
 
 	for (size_t i = 0; r == 0 && i < m.n; i++) {
-		_cleanup_free_ char *path = safe_dup(m.change[i].path);
+		const struct change *c = &m.change[i];
+		_cleanup_free_ char *path = safe_dup(c->path);
 
-		fprintf(stderr, "%-8s %s\n", change_op_name(m.change[i].op), path ? path : "?");
+		/* The cell's own repository, which never leaves it. */
+		if (c->status == CHANGE_WITHHELD)
+			continue;
+		fprintf(stderr, "%-8s %s\n", change_op_name(c->op), path ? path : "?");
+		n++;
 	}
-	if (r == 0 && m.n)
-		fprintf(stderr, "%zu paths changed in the jail's own layer; dropped\n", m.n);
+	if (n)
+		fprintf(stderr, "%zu path%s changed in the jail's own layer; dropped\n", n, n == 1 ? "" : "s");
 	return r;
+}
+
+/* Nothing in the cell says why: its shell, if there is one, never ran. */
+static void name_unstarted(const struct cell *cell, const char *command)
+{
+	struct err why = { 0 };
+	int errnum = cell_main_errno(cell);
+
+	if (!errnum)
+		return;
+	(void)err_set(&why, E_NOTFOUND, "%s: %s%s", command, strerror(errnum),
+		      errnum == ENOENT ? "; the jail has /usr, this folder and what --ro or --rw names" : "");
+	cmd_complain(why.text);
 }
 
 static int exit_status(int wstatus)
@@ -122,28 +147,36 @@ static int run_cell(const struct cmd_args *args, const struct config *config, co
 {
 	_cleanup_cell_ struct cell *cell = NULL;
 	_cleanup_fd_ int signals = catch_signals(err);
+	_cleanup_(jail_relay_close) struct jail_relay relay;
 	struct cell_report report = { 0 };
-	const struct cell_spec spec = {
+	struct cell_spec spec = {
 		.workspace = workspace,
 		.layer_fd = folder->staged.layer.layer_fd,
 		.idmap_base = folder->staged.layer.idmap_base,
 		.ro = l->ro,
 		.rw = l->rw,
-		.stdio = { 0, 1, 2 },
 		.argv = (const char *const *)args->words,
 		.floor = config->floor,
 		.baseline = true,
 	};
 	int wstatus = 0;
-	int r = signals < 0 ? E_IO : cell_start(&spec, &cell, &report, err);
+	int r = jail_relay_open(&relay, spec.stdio, err);
 
+	if (r == 0)
+		r = signals < 0 ? E_IO : cell_start(&spec, &cell, &report, err);
+	if (r == 0)
+		jail_relay_started(&relay);
 	if (r == 0 && cmd_has(args, "json"))
 		fprintf(stderr, "%s\n", report.evidence_json);
 	if (r == 0)
 		r = layer_note_birth(&folder->staged.layer, cell_birth_us(cell), err);
 	if (r == 0)
-		r = wait_for_end(cell, signals, &wstatus, err);
+		name_unstarted(cell, args->words[0]);
+	if (r == 0)
+		r = wait_for_end(cell, signals, &relay, &wstatus, err);
 	cell_end(&cell);
+	if (r == 0)
+		jail_relay_finish(&relay);
 	if (r == 0)
 		r = list_changes(&folder->staged.layer, err);
 	return r < 0 ? r : exit_status(wstatus);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/utf8.h"
 #include "core/brain_name.h"
 #include "core/client.h"
 #include "core/cmd/cmd.h"
@@ -54,6 +55,17 @@ static int make_order(const struct cmd_args *args, const struct config *config, 
 	return 0;
 }
 
+static bool is_utf8(const char *text)
+{
+	size_t len = strlen(text), n;
+	uint32_t cp;
+
+	for (; len; text += n, len -= n)
+		if (!(n = utf8_decode(text, len, &cp)))
+			return false;
+	return true;
+}
+
 static int run(const struct cmd_args *args, struct err *err)
 {
 	_cleanup_home_ struct home home = HOME_INIT;
@@ -77,6 +89,10 @@ static int run(const struct cmd_args *args, struct err *err)
 		return err_set(err, E_USAGE, "run: the prompt is empty; say what the agent should do");
 	if (!(workspace = realpath(dir, NULL)))
 		return err_set(err, E_USAGE, "--workspace %s: %s; name a folder", dir, strerror(errno));
+
+	/* It stands in the log and in the action's digest, which are JSON. */
+	if (!is_utf8(workspace))
+		return err_set(err, E_USAGE, "--workspace %s: its path is not UTF-8; rename it", workspace);
 
 	int r = home_open(&home, err);
 	if (r == 0)

@@ -13,30 +13,37 @@
 #include "core/pub/op.h"
 #include "store/log_read.h"
 
+struct printing {
+	struct follow *f;
+	struct err *err;
+};
+
 static int print_row(const struct event *e, void *arg)
 {
-	struct follow *f = arg;
+	struct printing *p = arg;
+	struct follow *f = p->f;
 	_cleanup_buf_ struct buf line = BUF_INIT(EVENT_BODY_MAX + 4096);
-	struct err err = { 0 };
 
 	if (f->json)
 		event_line_json(f->session, e, &line);
 	else
 		event_line_text(e, &line);
 	buf_addc(&line, '\n');
-	if (line.failed)
-		return line.failed;
+	int r = buf_check(&line, "an event's line", p->err);
+	if (r < 0)
+		return r;
 	f->after = e->seq;
-	return cmd_print(buf_str(&line), line.len, &err);
+	return cmd_print(buf_str(&line), line.len, p->err);
 }
 
 int follow_print(struct follow *f, struct err *err)
 {
 	_cleanup_log_reader_ struct log_reader *reader = NULL;
+	struct printing p = { f, err };
 	int r = log_reader_open(f->session_fd, &reader, err);
 
 	if (r == 0)
-		r = log_reader_each(reader, f->after, print_row, f, err);
+		r = log_reader_each(reader, f->after, print_row, &p, err);
 	return r;
 }
 

@@ -69,6 +69,7 @@ int jail_folder_make(const struct home *home, const char *workspace, struct jail
 		r = staged_open(f.fd, workspace, base, &f.staged, err);
 	if (r < 0)
 		return r;
+	f.staged.layer.temporary = true;
 	*ret = f;
 	f = (struct jail_folder)JAIL_FOLDER_INIT;
 	return 0;

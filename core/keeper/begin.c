@@ -175,11 +175,47 @@ int begin_open(struct keeper *k, const char *session, struct err *err)
 	return open_layer(k, k->state.workspace, k->state.idmap_base, err);
 }
 
+static bool holds(const struct manifest *m, const json_node *path, size_t *from)
+{
+	for (size_t i = 0; i < m->n; i++) {
+		size_t at = (*from + i) % m->n; /* both are in the same order */
+		_cleanup_json_ json_node *staged = staged_path(&m->change[at]);
+
+		if (!cJSON_Compare(staged, path, true))
+			continue;
+		*from = at + 1;
+		return true;
+	}
+	return false;
+}
+
+/* An apply that the log knows as begun, and that left no journal: it was cut short before it or after it.  What is
+ * applied is staged no longer, so a look at the change tells. */
+static int look_at_apply(struct keeper *k, const char **ret_state, struct err *err)
+{
+	_cleanup_(manifest_free) struct manifest m = { 0 };
+	size_t staged = 0, gone = 0, from = 0;
+	const json_node *path;
+	int r = stage_snapshot(k, &m, err);
+
+	if (r < 0)
+		return r;
+	cJSON_ArrayForEach(path, k->state.applying) {
+		*(holds(&m, path, &from) ? &staged : &gone) += 1;
+		if (staged && gone)
+			break;
+	}
+	*ret_state = staged && gone ? "unknown" : staged ? "undone" : "completed";
+	return 0;
+}
+
 int begin_recover(struct keeper *k, struct err *err)
 {
 	const char *state = "none";
 	int r = apply_recover(&k->staged.layer, k->session_fd, &state, err);
 
+	if (r == 0 && strcmp(state, "none") == 0 && k->state.applying)
+		r = look_at_apply(k, &state, err);
 	if (r < 0 || strcmp(state, "none") == 0)
 		return r;
 	json_node *body = cJSON_CreateObject();

@@ -15,7 +15,7 @@
 #include "core/keeper/wire.h"
 
 #define READY_DEADLINE_MS (60 * 1000)
-#define CELL_DEATHS_MAX 3
+#define CELL_DEATHS_MAX 3       /* in a row and never ready: the next would do the same */
 #define RESULT_MAX (4u << 20) /* bytes of one frame from the adapter */
 #define HELPER_ID_OFFSET 65534 /* within the session's id range: the adapter's and the harness's uid as root */
 
@@ -112,8 +112,9 @@ int cellmate_ensure(struct keeper *k)
 		return k->adapter_ready;
 	if (k->cell_deaths >= CELL_DEATHS_MAX)
 		(void)err_set(&err, E_MACHINE,
-			      "cell: it ended %d times before its hand was ready; see warder doctor, then wake",
-			      k->cell_deaths);
+			      "cell: its hand ended before it was ready, %d times; see whether the agent may enter %s, "
+			      "staged permissions included, and warder doctor",
+			      k->cell_deaths, k->state.workspace);
 	else if (cellmate_provision(k, &err) == 0)
 		return cellmate_record_birth(k) < 0 ? k->why.code : 0;
 

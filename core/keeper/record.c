@@ -1,4 +1,7 @@
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "core/base/clock.h"
 #include "core/keeper/impl.h"
@@ -42,6 +45,16 @@ static int broke(struct keeper *k, const struct err *why)
 	return why->code;
 }
 
+/* A log that was removed under its keeper takes rows all the same, and nobody will ever read them. */
+static int check_there(const struct keeper *k, struct err *err)
+{
+	struct stat st;
+
+	if (fstatat(k->session_fd, "log.db", &st, AT_SYMLINK_NOFOLLOW) == 0)
+		return 0;
+	return err_errno(err, E_IO, errno, "the session's log.db was removed");
+}
+
 int keeper_record(struct keeper *k, const char *kind, const char *actor, int64_t ref, json_node *body,
 		  enum log_tier tier, int64_t *ret_seq)
 {
@@ -55,6 +68,8 @@ int keeper_record(struct keeper *k, const char *kind, const char *actor, int64_t
 		return k->why.code;
 	if (!owned)
 		r = err_set(&err, E_NOMEM, "log: out of memory");
+	if (r == 0)
+		r = check_there(k, &err);
 	if (r == 0) {
 		json_write(owned, &text);
 		r = buf_check(&text, kind, &err);

@@ -4,8 +4,18 @@
  */
 #include <string.h>
 
+#include "core/base/safe_text.h"
 #include "core/changes/select.h"
 #include "core/keeper/impl.h"
+
+/* The cell's own .git is there from the first command on, and never crosses: alone it is no staged change. */
+static bool can_leave(const struct manifest *m)
+{
+	for (size_t i = 0; i < m->n; i++)
+		if (m->change[i].status != CHANGE_WITHHELD)
+			return true;
+	return false;
+}
 
 int stage_snapshot(struct keeper *k, struct manifest *ret, struct err *err)
 {
@@ -28,7 +38,7 @@ int stage_snapshot(struct keeper *k, struct manifest *ret, struct err *err)
 		return r;
 
 	digest_hex(m.digest, hex);
-	bool same = strcmp(hex, k->state.staged_manifest) == 0 || (!m.n && !k->state.staged_manifest[0]);
+	bool same = strcmp(hex, k->state.staged_manifest) == 0 || (!can_leave(&m) && !k->state.staged_manifest[0]);
 	if (!same && keeper_record(k, "changes.staged", "keeper", 0, staged_body(&m), LOG_BARRIER, NULL) < 0)
 		return err_set(err, k->why.code, "%s", k->why.text);
 	*ret = m;
@@ -53,14 +63,21 @@ static void free_list(const char ***list)
 	free(*list);
 }
 
-/* Names of what was applied, for the event. */
-static json_node *applied_body(const struct manifest *m, const char *const *paths, size_t n, const char *hex)
+/* What a discard throws away: all of it, or what is named, whether it could be applied or not. */
+static bool is_discarded(const struct change *c, const char *const *paths, size_t n)
+{
+	return !n || select_covers(c->path, paths, n);
+}
+
+/* Names of what was applied or discarded, for the event. */
+static json_node *names_body(const struct manifest *m, const char *const *paths, size_t n, const char *hex,
+			     bool (*pick)(const struct change *c, const char *const *paths, size_t n))
 {
 	json_node *body = cJSON_CreateObject();
 	json_node *list = cJSON_AddArrayToObject(body, "paths");
 
 	for (size_t i = 0; i < m->n; i++)
-		if (select_change(&m->change[i], paths, n) &&
+		if (pick(&m->change[i], paths, n) &&
 		    !cJSON_AddItemToArray(list, staged_path(&m->change[i]))) {
 			/* A list that lacks one would say that it was not touched. */
 			json_free(&body);
@@ -80,6 +97,27 @@ static int end_cell_for_change(struct keeper *k, const char *why, struct err *er
 	return 0;
 }
 
+/* One line, whatever the name holds: the agent chose it. */
+static void add_problem(struct buf *problems, const struct change *c, const char *why)
+{
+	_cleanup_free_ char *path = safe_dup(c->path);
+
+	buf_addf(problems, "%s: not applied: %s\n", path ? path : "?", why);
+}
+
+/* Left out, and no error: what is withheld is never applied, what runs later only by its name. */
+static void name_left_out(const struct manifest *m, const char *const *paths, size_t n, struct buf *problems)
+{
+	for (size_t i = 0; i < m->n; i++) {
+		const struct change *c = &m->change[i];
+
+		if (n && c->status == CHANGE_WITHHELD && select_covers(c->path, paths, n))
+			add_problem(problems, c, c->why);
+		if (!n && c->status == CHANGE_OK && c->runs_later)
+			add_problem(problems, c, "programs of this machine run or obey it later; name it to apply it");
+	}
+}
+
 /* Everything that can be known before the first byte is written is refused before anything is recorded as begun. */
 static int precheck(const struct manifest *m, const char *const *paths, size_t n, struct buf *problems, struct err *err)
 {
@@ -95,11 +133,12 @@ static int precheck(const struct manifest *m, const char *const *paths, size_t n
 		/* Without names, whatever cannot be applied stands in the way of "everything" as well. */
 		if (!blocks || (n && !select_covers(c->path, paths, n)))
 			continue;
-		buf_addf(problems, "%s: not applied: %s\n", c->path, c->why);
+		add_problem(problems, c, c->why);
 		bad++;
 	}
-	return bad ? err_set(err, E_CONFLICT, "changes: %zu paths cannot be applied, so nothing was; name the others",
-			     bad)
+	return bad ? err_set(err, E_CONFLICT,
+			     "changes: %zu path%s cannot be applied, so nothing was; name the others", bad,
+			     bad == 1 ? "" : "s")
 		   : 0;
 }
 
@@ -112,9 +151,17 @@ static int drop_applied(struct keeper *k, const struct manifest *m, const char *
 	if (!applied)
 		return err_set(err, E_NOMEM, "changes: out of memory");
 	for (size_t i = 0; i < m->n; i++)
-		if (m->change[i].status != CHANGE_WITHHELD && select_change(&m->change[i], paths, n))
+		if (select_change(&m->change[i], paths, n))
 			applied[count++] = m->change[i].path;
 	return count ? layer_drop(&k->staged.layer, applied, count, err) : 0;
+}
+
+static bool selects_any(const struct manifest *m, const char *const *paths, size_t n)
+{
+	for (size_t i = 0; i < m->n; i++)
+		if (select_change(&m->change[i], paths, n))
+			return true;
+	return false;
 }
 
 int stage_apply(struct keeper *k, const json_node *order, struct buf *problems, size_t *ret_n, struct err *err)
@@ -138,9 +185,13 @@ int stage_apply(struct keeper *k, const json_node *order, struct buf *problems, 
 	if (wanted && strcmp(wanted, hex) != 0)
 		return err_set(err, E_DENIED, "changes: changed since you saw them; look again");
 	r = precheck(&m, paths, n, problems, err);
+	if (r == 0)
+		name_left_out(&m, paths, n, problems);
+	if (r == 0 && !selects_any(&m, paths, n))
+		return 0;
 	bool begun = r == 0;
-	if (r == 0 &&
-	    keeper_record(k, "changes.applying", "operator", 0, applied_body(&m, paths, n, hex), LOG_BARRIER, NULL) < 0)
+	if (r == 0 && keeper_record(k, "changes.applying", "operator", 0, names_body(&m, paths, n, hex, select_change),
+				    LOG_BARRIER, NULL) < 0)
 		r = err_set(err, k->why.code, "%s", k->why.text);
 	if (r == 0)
 		r = apply_changes(&k->staged.layer, k->session_fd, &m, paths, n, &result, err);
@@ -150,7 +201,8 @@ int stage_apply(struct keeper *k, const json_node *order, struct buf *problems, 
 		return err_set(err, k->why.code, "%s", k->why.text);
 	if (r < 0)
 		return r;
-	if (keeper_record(k, "changes.applied", "operator", 0, applied_body(&m, paths, n, hex), LOG_BARRIER, NULL) < 0)
+	if (keeper_record(k, "changes.applied", "operator", 0, names_body(&m, paths, n, hex, select_change),
+			  LOG_BARRIER, NULL) < 0)
 		return err_set(err, k->why.code, "%s", k->why.text);
 	*ret_n = result.applied;
 	return drop_applied(k, &m, paths, n, err);
@@ -177,9 +229,9 @@ int stage_discard(struct keeper *k, const json_node *order, size_t *ret_n, struc
 	digest_hex(m.digest, hex);
 	*ret_n = 0;
 	for (size_t i = 0; i < m.n; i++)
-		*ret_n += !n || select_covers(m.change[i].path, paths, n);
-	if (keeper_record(k, "changes.discarded", "operator", 0, applied_body(&m, paths, n, hex), LOG_BARRIER, NULL) <
-	    0)
+		*ret_n += is_discarded(&m.change[i], paths, n);
+	if (keeper_record(k, "changes.discarded", "operator", 0, names_body(&m, paths, n, hex, is_discarded),
+			  LOG_BARRIER, NULL) < 0)
 		return err_set(err, k->why.code, "%s", k->why.text);
 	return layer_drop(&k->staged.layer, paths, n, err);
 }

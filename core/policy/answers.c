@@ -48,6 +48,7 @@ static int read_line(struct answer_line *l, const json_node *object, struct err 
 	const json_node *match = json_get(object, "match");
 	const json_node *times = json_get(object, "times");
 	const char *decision = NULL;
+	uint8_t digest[DIGEST_LEN];
 	int r = check_keys(object, "the line", keys, err);
 
 	if (r == 0 && !cJSON_IsObject(match))
@@ -60,6 +61,8 @@ static int read_line(struct answer_line *l, const json_node *object, struct err 
 		r = check_text(match, "contains", &l->contains, err);
 	if (r == 0)
 		r = check_text(match, "digest", &l->digest, err);
+	if (r == 0 && l->digest && !digest_parse_hex(l->digest, strlen(l->digest), digest))
+		r = err_set(err, E_USAGE, "\"digest\" must be 64 hexadecimal digits");
 	if (r == 0)
 		r = check_text(object, "note", &l->note, err);
 	if (r == 0)

@@ -293,6 +293,33 @@ static int on_staged(struct fold *f)
 	return keep_digest(f, "manifest", f->s->staged_manifest);
 }
 
+static int on_applying(struct fold *f)
+{
+	const json_node *paths = json_get(f->body, "paths");
+
+	if (!cJSON_IsArray(paths))
+		return missing(f, "paths");
+	json_free(&f->s->applying);
+	f->s->applying = cJSON_Duplicate(paths, true);
+	return f->s->applying ? 0 : err_set(f->err, E_NOMEM, "log: out of memory");
+}
+
+static int on_applied(struct fold *f)
+{
+	json_free(&f->s->applying);
+	return 0;
+}
+
+/* An apply that failed says so, and that it was put back or that its outcome is unknown. */
+static int on_error(struct fold *f)
+{
+	const char *kind = json_get_str(f->body, "kind");
+
+	if (kind && strcmp(kind, "apply") == 0)
+		json_free(&f->s->applying);
+	return 0;
+}
+
 static const struct {
 	const char *kind;
 	int (*apply)(struct fold *f);
@@ -313,7 +340,11 @@ static const struct {
 	{ "session.status_running", on_running },
 	{ "session.status_idle", on_idle },
 	{ "session.status_terminated", on_terminated },
+	{ "session.error", on_error },
 	{ "changes.staged", on_staged },
+	{ "changes.applying", on_applying },
+	{ "changes.applied", on_applied },
+	{ "changes.recovered", on_applied },
 };
 
 int session_state_apply(struct session_state *s, const struct event *e, struct err *err)
@@ -348,6 +379,7 @@ void session_state_free(struct session_state *s)
 	free(s->stop_reason);
 	free(s->request_stop);
 	free(s->cwd);
+	json_free(&s->applying);
 	*s = (struct session_state){ 0 };
 }
 

@@ -62,6 +62,7 @@ struct session_state {
 
 	int64_t input_tokens, output_tokens;
 	char staged_manifest[DIGEST_HEX_LEN + 1]; /* of the last changes.staged, "" when none */
+	json_node *applying; /* paths of a changes.applying whose outcome is not in the log; NULL: none */
 	int64_t idmap_base; /* of the last jail.provisioned */
 };
 

@@ -4,11 +4,15 @@
 #ifndef WARDER_TESTS_SCRATCH_H
 #define WARDER_TESTS_SCRATCH_H
 
+#include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <linux/openat2.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 struct scratch {
@@ -23,6 +27,17 @@ static inline void scratch_make(struct scratch *s)
 		perror("scratch folder");
 		exit(99);
 	}
+}
+
+/* False where openat2 is missing: before Linux 5.6, and under valgrind 3.19. */
+static inline bool scratch_has_openat2(void)
+{
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC };
+	long fd = syscall(SYS_openat2, AT_FDCWD, "/", &how, sizeof(how));
+
+	if (fd >= 0)
+		close((int)fd);
+	return fd >= 0 || errno != ENOSYS;
 }
 
 static inline int scratch_remove_one_(const char *path, const struct stat *st, int type, struct FTW *ftw)

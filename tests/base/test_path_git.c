@@ -84,8 +84,7 @@ static const char *const other[] = {
 	"agit~1",
 	".g\xc3\xadt" /* i with acute */,
 	".g\xc4\xb1t" /* dotless i */,
-	".g\xff"
-	"it",
+	".g\xff\x69t",
 	".git\xff",
 	".\xe2\x80it",
 	".git_",

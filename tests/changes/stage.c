@@ -75,11 +75,9 @@ void stage_remove(struct stage *s)
 
 void stage_birth(const struct stage *s)
 {
-	struct timespec wait = { .tv_nsec = 35000000 };
 	struct err err;
 
-	nanosleep(&wait, NULL);
-	if (layer_note_birth(&s->layer, clock_now_us(), &err) < 0) {
+	if (layer_note_birth(&s->layer, clock_stamp_after(clock_now_us()), &err) < 0) {
 		printf("Bail out! %s\n", err.text);
 		_exit(99);
 	}

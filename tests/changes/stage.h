@@ -23,11 +23,11 @@ struct stage {
 void stage_make(struct stage *s);
 void stage_remove(struct stage *s);
 
-/* The moment when a cell is born: waits until files written before are older than the slack of clocks. */
+/* The moment when a cell is born: what was written before is older, what is written later is not. */
 void stage_birth(const struct stage *s);
 
-/* Paths are "real/..." or "up/..." or "mask/..." or "top/...", relative to that folder.  Folders on the way are made.
- */
+/* Paths are "real/..." or "up/..." or "mask/..." or "top/...", relative to that folder.  Folders on the way are
+ * made. */
 char *stage_path(const struct stage *s, const char *path, char ret[5000]);
 void stage_write(const struct stage *s, const char *path, const char *text);
 void stage_write_bytes(const struct stage *s, const char *path, const void *data, size_t len);

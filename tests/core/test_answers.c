@@ -9,6 +9,8 @@ static const struct {
 	const char *text;
 	const char *complaint;
 } bad[] = {
+	{ "{\"match\":{\"digest\":\"9f2c\"},\"decision\":\"allow\"}",
+	  "f:1: \"digest\" must be 64 hexadecimal digits" },
 	{ "{\"match\":{}}", "f:1: \"decision\" must be \"allow\" or \"deny\"" },
 	{ "\n# c\n{\"match\":{},\"decision\":\"yes\"}", "f:3: \"decision\" must be \"allow\" or \"deny\"" },
 	{ "{\"decision\":\"allow\"}", "f:1: no \"match\" object; {} matches every call" },

@@ -14,6 +14,7 @@ static const struct {
 	{ "jail.floor = none\n", "config:1:14: the floor is S2 or S3; nothing lower exists" },
 	{ "brain\n", "config:1:6: '=' expected; write key = value" },
 	{ "brain =  \n", "config:1:10: the value is empty; give one or remove the line" },
+	{ "brain = # a\n", "config:1:9: the value is empty; give one or remove the line" },
 	{ "brain = a\nbrain = b\n", "config:2:1: this key is set twice here; keep one line" },
 	{ "[brian x]\n", "config:1:2: unknown section; write [brain NAME]" },
 	{ "[brain ]\n",
@@ -36,9 +37,10 @@ static const struct {
 int main(void)
 {
 	static const char good[] =
-		"# a comment\r\nbrain = main\r\npreset=careful\njail.floor = S3\n\n"
-		"[brain main]\n kind = scripted \nmodel = /a file with blanks\n[brain other]\nkind = anthropic\n"
-		"max_tokens = 4096";
+		"# a comment\r\nbrain = main   # the one\r\n"
+		"preset=careful\t# so\njail.floor = S3\n\n"
+		"[brain main] # it\n kind = scripted \nmodel = /a file with#blanks # x\n"
+		"[brain other]\nkind = anthropic\nmax_tokens = 4096";
 	_cleanup_config_ struct config c = { 0 };
 	struct err err = { 0 };
 
@@ -47,8 +49,8 @@ int main(void)
 	is_str(c.preset, "careful", "preset");
 	is_int(c.floor, CELL_S3, "floor");
 	is_int((int)c.nbrains, 2, "two brains");
-	ok(config_find_brain(&c, "main") && strcmp(config_find_brain(&c, "main")->model, "/a file with blanks") == 0,
-	   "blanks within a value stay, those around it go");
+	ok(config_find_brain(&c, "main") && strcmp(config_find_brain(&c, "main")->model, "/a file with#blanks") == 0,
+	   "blanks within a value stay, those around it go, and so does a comment");
 	ok(config_find_brain(&c, "other") && config_find_brain(&c, "other")->max_tokens == 4096,
 	   "a last line without newline");
 	ok(!config_find_brain(&c, "none"), "no such brain");

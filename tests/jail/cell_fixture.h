@@ -90,7 +90,11 @@ static inline struct cell_spec fixture_spec(const struct fixture *f, int out)
 
 	ro[0] = f->tools;
 	return (struct cell_spec){
-		.workspace = f->ws, .layer_fd = f->layer, .idmap_base = f->base, .ro = ro, .floor = CELL_S2,
+		.workspace = f->ws,
+		.layer_fd = f->layer,
+		.idmap_base = f->base,
+		.ro = ro,
+		.floor = CELL_S2,
 		.stdio = { -1, out, out },
 	};
 }

@@ -7,6 +7,8 @@
  *	fault --no-userns -- CMD...
  *
  * `seccomp` also stands for prctl(PR_SET_SECCOMP); the filter is in place before it refuses the next one.
+ * KILL in the place of an errno ends the process at that call.
+ * `hand` stands for prctl(PR_SET_CHILD_SUBREAPER), which only the hand calls, at its start.
  * --no-userns puts the command into a user namespace, ids unchanged, that allows no further one (ENOSPC).
  */
 #include <errno.h>
@@ -38,6 +40,12 @@ static int errno_of(const char *name)
 	return 0;
 }
 
+static void refuse_prctl(scmp_filter_ctx ctx, uint32_t action, unsigned what)
+{
+	if (seccomp_rule_add(ctx, action, SCMP_SYS(prctl), 1, SCMP_A0(SCMP_CMP_MASKED_EQ, 0xffffffff, what)) < 0)
+		die("prctl", "libseccomp refuses the rule");
+}
+
 static void add_faults(scmp_filter_ctx ctx, char *list)
 {
 	for (char *name; (name = strsep(&list, ","));) {
@@ -46,16 +54,19 @@ static void add_faults(scmp_filter_ctx ctx, char *list)
 		if (!error)
 			die(name, "want CALL=ERRNO");
 		*error++ = '\0';
-		uint32_t action = SCMP_ACT_ERRNO((uint16_t)errno_of(error));
+		uint32_t action = strcmp(error, "KILL") ? SCMP_ACT_ERRNO((uint16_t)errno_of(error))
+							: SCMP_ACT_KILL_PROCESS;
+		if (!strcmp(name, "hand")) {
+			refuse_prctl(ctx, action, PR_SET_CHILD_SUBREAPER);
+			continue;
+		}
 		int nr = filter_call_number(name);
 		if (nr < 0)
 			die(name, "no such system call");
 		if (seccomp_rule_add(ctx, action, nr, 0) < 0)
 			die(name, "libseccomp refuses the rule");
-		if (!strcmp(name, "seccomp") &&
-		    seccomp_rule_add(ctx, action, SCMP_SYS(prctl), 1,
-				     SCMP_A0(SCMP_CMP_MASKED_EQ, 0xffffffff, PR_SET_SECCOMP)) < 0)
-			die(name, "libseccomp refuses the rule for prctl");
+		if (!strcmp(name, "seccomp"))
+			refuse_prctl(ctx, action, PR_SET_SECCOMP);
 	}
 }
 

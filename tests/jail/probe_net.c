@@ -53,6 +53,22 @@ static int probe_udp(const char *arg)
 	return connected(SOCK_DGRAM, arg);
 }
 
+/* Standard input as a socket that somebody left there: disconnected, then connected to ADDRESS:PORT. */
+static int probe_reconnect(const char *arg)
+{
+	struct sockaddr_in to = { .sin_family = AF_UNSPEC };
+	char host[64];
+	int port;
+
+	if (connect(0, (struct sockaddr *)&to, sizeof(to)) < 0)
+		return errno;
+	to.sin_family = AF_INET;
+	if (sscanf(arg, "%63[^:]:%d", host, &port) != 2 || inet_pton(AF_INET, host, &to.sin_addr) != 1)
+		return EINVAL;
+	to.sin_port = htons((uint16_t)port);
+	return connect(0, (struct sockaddr *)&to, sizeof(to)) < 0 ? errno : 0;
+}
+
 /* `path` begins with '@' for an abstract name. */
 static socklen_t unix_name(struct sockaddr_un *to, const char *path)
 {
@@ -117,6 +133,7 @@ static int probe_serve(const char *path)
 const struct probe probe_nets[] = {
 	{ "tcp", probe_tcp, true },
 	{ "udp", probe_udp, true },
+	{ "reconnect", probe_reconnect, true },
 	{ "unix-stream", probe_unix_stream, true },
 	{ "unix-dgram", probe_unix_dgram, true },
 	{ "serve", probe_serve, true },

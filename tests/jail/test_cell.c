@@ -75,14 +75,14 @@ static void test_root(struct fixture *f)
 	run_sh("echo secret > '%s'", secret);
 	ok(access(secret, R_OK) == 0, "control: the file beside the workspace is readable outside");
 	in_cell(f,
-		"$T/probe read:%s read:/etc/shadow list:/sys list:/root write:/usr/bin/env create:/usr/x create:/etc/x "
+		"$T/probe read:%s read:/etc/shadow list:/sys list:/srv write:/usr/bin/env create:/usr/x create:/etc/x "
 		"create:/x create:/var/x create:/run/x create:/tmp/x create:/home/agent/x create:/dev/shm/x "
 		"create:/dev/x "
 		"read:/dev/urandom write:/dev/null read:/dev/mem device:/tmp/mem whiteout:%s/w whiteout:/tmp/w",
 		secret, f->ws);
 	snprintf(secret, sizeof(secret), "read:%s/outside: ENOENT", f->dir);
 	static const char *const lines[] = {
-		"read:/etc/shadow: ENOENT",   "list:/sys: ENOENT",        "list:/root: ENOENT",
+		"read:/etc/shadow: ENOENT",   "list:/sys: ENOENT",        "list:/srv: ENOENT",
 		"write:/usr/bin/env: EACCES", "create:/usr/x: EROFS",     "create:/etc/x: EROFS",
 		"create:/x: EROFS",           "create:/var/x: EROFS",     "create:/run/x: EROFS",
 		"create:/tmp/x: ok",          "create:/home/agent/x: ok", "create:/dev/shm/x: ok",

@@ -51,10 +51,20 @@ static void test_forbidden(const struct fixture *f)
 		const char *workspace, *forbidden;
 		bool good;
 	} cases[] = {
-		{ "a", "b", true },	  { "a/b", "a/c", true },    { "a", "a", false },	{ "a/b/c", "a", false },
-		{ "a/b/c", "a/b", false }, { "a", "a/b/c", false },   { "a", "a/nowhere/at/all", false },
-		{ "a/b", "a/nowhere", true }, { "ab", "a", true },    { "a", "ab", true },  { "a/b", "a/file", true },
-		{ "a", "a/file", false }, { "a/b", "alias", false }, { "a/b/c", "alias", false },
+		{ "a", "b", true },
+		{ "a/b", "a/c", true },
+		{ "a", "a", false },
+		{ "a/b/c", "a", false },
+		{ "a/b/c", "a/b", false },
+		{ "a", "a/b/c", false },
+		{ "a", "a/nowhere/at/all", false },
+		{ "a/b", "a/nowhere", true },
+		{ "ab", "a", true },
+		{ "a", "ab", true },
+		{ "a/b", "a/file", true },
+		{ "a", "a/file", false },
+		{ "a/b", "alias", false },
+		{ "a/b/c", "alias", false },
 	};
 	char ws[PATH_MAX], other[PATH_MAX];
 	const char *list[] = { "/nowhere-at-all", other, NULL };
@@ -103,7 +113,7 @@ static void test_given_paths(const struct fixture *f)
 		bool good;
 	} cases[] = {
 		{ "cache", NULL, true },
-		{ NULL, "cache", true },
+		{ NULL, "plain", true },
 		{ "", NULL, true },
 		{ NULL, "", false },
 		{ "ws", NULL, false },
@@ -120,12 +130,17 @@ static void test_given_paths(const struct fixture *f)
 		{ "/sys", NULL, false },
 		{ NULL, "/", false },
 		{ "relative", NULL, true },
+		{ NULL, "repo", false },
+		{ NULL, "repo/sub", true },
+		{ "repo", NULL, true },
 	};
 	static const char *const argv[] = { "true", NULL };
 	struct cell_spec spec = fixture_spec(f, -1);
 	struct cell *c = NULL;
 
-	run_sh("cd '%s' && mkdir -p cache/.git cache/.GIT ws/.git/hooks ws/sub && mkdir -p relative", f->dir);
+	run_sh("cd '%s' && mkdir -p cache/.git cache/.GIT ws/.git/hooks ws/sub && mkdir -p relative plain repo/.git "
+	       "repo/sub",
+	       f->dir);
 	spec.argv = argv;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		const char *given = cases[i].ro ? cases[i].ro : cases[i].rw;

@@ -42,7 +42,7 @@ static void test_status(struct fixture *f)
 		{ "(trap '' HUP; sleep 100) & exit 3", W_EXITCODE(3, 0) },
 	};
 	static const char *const missing[] = { "no-such-program", NULL }, *const no_exec[] = { "/etc/passwd", NULL },
-			  *const folder[] = { "/usr", NULL };
+				 *const folder[] = { "/usr", NULL };
 	struct cell_spec spec = fixture_spec(f, -1);
 
 	for (size_t i = 0; i < ARRAY_LEN(ends); i++)
@@ -284,6 +284,22 @@ static void test_hostile_init(void)
 	close(pair[1]);
 }
 
+static void test_one_at_a_time(struct fixture *f)
+{
+	static const char *const argv[] = { "true", NULL };
+	struct cell_spec spec = fixture_spec(f, -1);
+	struct cell *first = start(f, -1, "echo first > held; sleep 100"), *second = NULL;
+
+	spec.argv = argv;
+	for (int i = 0; i < 1000 && !size_of(f, "held"); i++)
+		pause_ms(10);
+	is_int(cell_start(&spec, &second, NULL, &err), E_BUSY, "a second cell over the same layer is refused: %s",
+	       err.text);
+	ok(first && kill(cell_pid(first), 0) == 0 && cell_freeze(first, &err) == 0, "the first one is not disturbed");
+	cell_end(&first);
+	ok(in_cell(f, "cat held") == 0 && has_line("first"), "after its end there can be another");
+}
+
 int main(void)
 {
 	struct fixture f;
@@ -295,6 +311,7 @@ int main(void)
 	test_freeze(&f);
 	test_ends(&f);
 	test_parent(&f);
+	test_one_at_a_time(&f);
 	test_hostile_init();
 	fixture_end(&f);
 	return tap_end();

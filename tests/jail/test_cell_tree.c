@@ -8,7 +8,8 @@ static void test_staged(struct fixture *f)
 	char before[DIGEST_HEX_LEN + 1], after[DIGEST_HEX_LEN + 1];
 
 	run_sh("cd '%s' && mkdir -p d/e other && echo one > file && echo two > d/e/deep && echo three > gone && "
-	       "ln -s file link && chmod 750 d && echo s > 'sp ace,:\\ x'", f->ws);
+	       "ln -s file link && chmod 750 d && echo s > 'sp ace,:\\ x'",
+	       f->ws);
 	tree_digest(f->ws, before);
 	ok(in_cell(f, "pwd; echo new > new && echo more >> file && rm gone && mv d/e/deep moved && rm -r other && "
 		      "mkdir other && "

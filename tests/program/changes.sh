@@ -59,7 +59,7 @@ is "$status" 1 "a refused path among the named"
 is "$(sed -n 2p text)" two "and nothing is written"
 run "$WARDER_BIN" changes "$id" --apply text
 is "$status" 0 "one file applied"
-is "$out" "1 paths applied" "and counted"
+is "$out" "1 path applied" "and counted"
 is "$(sed -n 2p text)" "two and a half" "it is there"
 is "$(cat gone)" old "the others are not touched"
 run "$WARDER_BIN" changes "$id"
@@ -108,9 +108,49 @@ session "echo agent >> text"
 run "$WARDER_BIN" changes "$id" --apply
 is "$status" 0 "control: without an edit of yours it applies"
 
+
+# A file saved in the moment before the start is none that changed under the cell.
+conflicts=0
+for n in 1 2 3 4 5 6 7 8; do
+	echo "mine $n" >text
+	session "echo agent >> text"
+	"$WARDER_BIN" changes "$id" --apply >/dev/null 2>&1 || conflicts=$((conflicts + 1))
+done
+is "$conflicts" 0 "saved just before the start, eight times: no conflict"
+
+# What programs of this machine run later crosses by its name only, on a terminal after a typed word.
+session "echo all: > Makefile; mkdir -p later; echo x > later/plain; echo x > later/setup.py; mkdir -p x/.git; echo y > x/.git/h; echo z > \"\$(printf 'two_lines: not applied: never' | tr _ '\\n')\""
+run "$WARDER_BIN" changes "$id" --apply
+is "$status" 1 "a name that holds a line end is refused"
+is "$(printf '%s\n' "$err" | sed -n 1p)" "warder: two⟨LF⟩lines: not applied: never: not applied: its name holds control bytes" "and told in one line"
+run "$WARDER_BIN" changes "$id" --discard 'two
+lines: not applied: never'
+run "$WARDER_BIN" changes "$id" --apply
+is "$status" 0 "the whole, with what runs later in it"
+is "$out" "1 path applied" "applies the rest"
+like "$err" '^warder: Makefile: not applied: programs of this machine run or obey it later; name it to apply it$' "and names what it left out"
+is "$(ls -A later) $(ls Makefile 2>/dev/null)" "plain " "which is not there"
+run "$WARDER_BIN" changes "$id" --apply x
+is "$status $out" "0 0 paths applied" "what is withheld is no error"
+like "$err" '^warder: x/.git: not applied: ' "and is named"
+is "$("$WARDER_BIN" show "$id" --json | grep -c '"kind":"changes.applied"')" 1 "an apply of nothing is none in the log"
+unlike "$("$WARDER_BIN" show "$id" --json | grep changes.appl)" '\.git' "where no .git was ever applied"
+if command -v script >/dev/null; then
+	printf 'yes\n' | script -qec "'$WARDER_BIN' changes $id --apply ./Makefile" /dev/null >"$work/typed"
+	check "on a terminal another word than apply writes nothing" [ ! -e Makefile ]
+	like "$(cat "$work/typed")" 'not confirmed; nothing was written' "and says so"
+	printf 'apply\n' | script -qec "'$WARDER_BIN' changes $id --apply ./Makefile" /dev/null >"$work/typed"
+	check "apply does" [ -e Makefile ]
+else
+	skip 'script(1) is not installed' 'the typed word'
+fi
+run "$WARDER_BIN" changes "$id" --apply later/
+is "$status" 0 "by its folder's name, without a terminal"
+check "it is there" [ -e later/setup.py ]
+
 # With a keeper that lives: the same, through it; and its cell sees the new state.
 cat >"$work/live" <<'S'
-{"content":[{"type":"tool_use","name":"bash","input":{"command":"echo live > live"}}]}
+{"content":[{"type":"tool_use","name":"bash","input":{"command":"echo live > live; echo raw > $(printf 'a\\377b')"}}]}
 {"content":[{"type":"text","text":"x"}]}
 S
 id=$("$WARDER_BIN" run -m "scripted:$work/live" --detach x)
@@ -121,8 +161,11 @@ done
 like "$("$WARDER_BIN" ls --json | grep "$id")" '"state":"idle","pid":\{"keeper":[0-9]+' "a detached session is idle and alive"
 run "$WARDER_BIN" changes "$id"
 like "$out" '^\+live$' "its change is shown"
+run "$WARDER_BIN" changes "$id" --apply "$(printf 'a\377b')"
+is "$status $out" "0 1 path applied" "a name that is not UTF-8 is applied by it: $err"
+is "$(cat a?b)" raw "and is there"
 run "$WARDER_BIN" changes "$id" --apply
-is "$status" 0 "and applied through the keeper"
+is "$status" 0 "and the rest applied through the keeper"
 is "$(cat live)" live "into the real file"
 run "$WARDER_BIN" stop "$id"
 is "$status" 0 "stopped"

@@ -19,6 +19,7 @@ pid_of() {
 	keeper) sed -n 's/.*"keeper":\([0-9]*\).*/\1/p' ;;
 	harness) sed -n 's/.*"harness":\([0-9]*\).*/\1/p' ;;
 	cell) sed -n 's/.*"cells":\[\([0-9]*\).*/\1/p' ;;
+	hand) pgrep -P "$(sed -n 's/.*"cells":\[\([0-9]*\).*/\1/p')" | head -n 1 ;;
 	esac
 }
 
@@ -27,7 +28,7 @@ alive() { [ -d "/proc/$1" ] && ! grep -q '^State:.Z' "/proc/$1/status" 2>/dev/nu
 moments=${WARDER_LONG:+0 10 20 30 40 50 60 70 80 90}
 : "${moments:=5 15 25 40 55 70}"
 unknown=0
-for victim in keeper harness cell; do
+for victim in keeper harness cell hand; do
 	for moment in $moments; do
 		id=$("$WARDER_BIN" run -m "scripted:$work/script" --detach "mark")
 		[ -n "$id" ] || { not_ok "$victim $moment: no session"; continue; }

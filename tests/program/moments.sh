@@ -51,7 +51,7 @@ cp "$top_builddir/tests/program/mute_hand" "$work/bin/warder-hand"
 printf '{"content":[{"type":"tool_use","name":"bash","input":{"command":"true"}}]}\n' >"$work/one"
 run timeout 60 "$work/bin/warder" run -m "scripted:$work/one" --headless "go"
 is "$status" 3 "a cell whose hand does not start ends the run"
-like "$err" 'cell: it ended 3 times before its hand was ready' "with a reason"
+like "$err" 'cell: its hand ended before it was ready, 3 times' "with a reason"
 is "$(printf '%s\n' "$out" | grep -c '"kind":"jail.provisioned"')" 3 "after three cells"
 unlike "$out" '"kind":"tool.started"' "and nothing started"
 tap_end

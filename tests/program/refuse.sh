@@ -10,7 +10,11 @@ cd "$ws" || exit 99
 printf '{"content":[{"type":"tool_use","name":"bash","input":{"command":"touch ran"}}]}\n{"content":[{"type":"text","text":"x"}]}\n' >"$work/script"
 need_jail
 
-processes() { ps -u "$(id -u)" -o args= | grep -E '^(warder|\[?warder-hand)' | sort; }
+# Ours: programs of this build, and cells without a parent.
+processes() {
+	find /proc -maxdepth 2 -name exe -lname "$(realpath "$WARDER_BIN")" 2>/dev/null
+	ps -u "$(id -u)" -o ppid=,args= | grep '^ *1 warder-hand'
+}
 mounts() { wc -l </proc/self/mountinfo; }
 
 run "$WARDER_BIN" jail -- sh -c 'echo it runs'

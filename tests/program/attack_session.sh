@@ -1,0 +1,68 @@
+#!/bin/sh
+# What an agent can do to its session from within the cell: neither a workspace that it closed nor a hand that cannot
+# start keeps the operator out or fills his disk, and a name that it chose prints no line of its own.
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/lib.sh"
+
+ws=$work/ws
+mkdir "$ws"
+cd "$ws" || exit 99
+need_jail
+
+# The command closes the workspace and kills the hand; another one follows in a new cell.
+cat >"$work/closed" <<'S'
+{"content":[{"type":"tool_use","name":"bash","input":{"command":"echo kept > new; mkdir sub; chmod 0 sub .; kill -9 $PPID"}}]}
+{"content":[{"type":"tool_use","name":"bash","input":{"command":"echo again"}}]}
+{"expect":{"result_contains":"again"}}
+{"content":[{"type":"text","text":"done"}]}
+S
+run timeout 60 "$WARDER_BIN" run -m "scripted:$work/closed" --headless x
+is "$status" 0 "the next cell starts in a workspace that the agent closed"
+run "$WARDER_BIN" changes -
+is "$status" 0 "the change can be looked at"
+like "$out" '^\+kept$' "as it was staged"
+run "$WARDER_BIN" changes - --apply new
+is "$(cat new)" kept "and applied"
+
+# Closed by a process that lives on, so that no new cell opens it: the operator's own commands do.
+printf '{"content":[{"type":"tool_use","name":"bash","input":{"command":"echo two > new; chmod 0 ."}}]}\n{"content":[{"type":"text","text":"done"}]}\n' >"$work/late"
+run timeout 60 "$WARDER_BIN" run -m "scripted:$work/late" --headless x
+is "$status" 0 "closed at the end of a turn"
+run "$WARDER_BIN" changes -
+like "$out" '^\+two$' "it can be looked at"
+run "$WARDER_BIN" changes - --discard
+is "$status" 0 "and discarded"
+run "$WARDER_BIN" changes -
+is "$out" "" "with nothing left"
+
+# A hand that never gets ready.
+printf '{"content":[{"type":"tool_use","name":"bash","input":{"command":"true"}}]}\n{"content":[{"type":"text","text":"done"}]}\n' >"$work/one"
+run timeout 60 "$WARDER_BIN" run -m "scripted:$work/one" --headless x
+is "$status" 0 "control: a hand that starts"
+run timeout 60 "$top_builddir/tests/jail/fault" hand=EPERM -- "$WARDER_BIN" run -m "scripted:$work/one" --headless x
+is "$status" 3 "one that cannot start ends the turn"
+like "$err" '^warder: cell: .*hand.*; ' "with the reason"
+is "$(printf '%s\n' "$out" | grep -c '"kind":"jail.provisioned"')" 3 "after three cells"
+unlike "$out" '"kind":"tool.started"' "and no call was started"
+
+printf '{"content":[{"type":"tool_use","name":"bash","input":{"command":"echo x > \\"$(printf %s)\\""}}]}\n{"content":[{"type":"text","text":"done"}]}\n' "'a\\\\nwarder: all is well'" >"$work/lines"
+run timeout 60 "$WARDER_BIN" run -m "scripted:$work/lines" --headless x
+for how in "" --apply; do
+	# shellcheck disable=SC2086 # no option is no word
+	run "$WARDER_BIN" changes - $how
+	like "$err" '^warder: a.*LF.*: not applied: its name holds control bytes$' "a name with a newline is named${how:+ at $how}"
+	is "$(printf '%s\n' "$err" | grep -c 'all is well')" 1 "on one line"
+	unlike "$err" '^warder: (warder: )?all is well' "and does not begin one"
+done
+
+# An apply that is ended after the last byte and before the log has its outcome.
+printf '{"content":[{"type":"tool_use","name":"bash","input":{"command":"echo 1 > one; echo 2 > two"}}]}\n{"content":[{"type":"text","text":"done"}]}\n' >"$work/two"
+run timeout 60 "$WARDER_BIN" run -m "scripted:$work/two" --headless x
+"$top_builddir/tests/jail/fault" clock_nanosleep=KILL -- "$WARDER_BIN" changes - --apply one two >"$run_out" 2>&1
+is "$(cat one two | tr '\n' ' ')" "1 2 " "all is written"
+unlike "$("$WARDER_BIN" show - --json)" '"kind":"changes.(applied|recovered)"' "and the log does not know yet"
+run "$WARDER_BIN" wake - --headless
+is "$status" 0 "the session is woken"
+like "$("$WARDER_BIN" show - --json)" '"kind":"changes.recovered".*"state":"completed"' "and the log knows the outcome"
+run "$WARDER_BIN" wake - --headless
+is "$("$WARDER_BIN" show - --json | grep -c '"kind":"changes.recovered"')" 1 "once"
+tap_end
