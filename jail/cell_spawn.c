@@ -146,8 +146,10 @@ static void default_signals(void)
 		signal(sig, SIG_DFL); /* fails for KILL, STOP and libc's own: fine */
 }
 
-/* Runs in our memory on a stack of its own while we wait (as vfork): it makes system calls, and writes only `s`. */
-static int become_init(void *arg)
+/* Runs in our memory on a stack of its own while we wait (as vfork): it makes system calls, and writes only `s`.  It
+ * never returns, so AddressSanitizer must not mark its frame: the marks would outlive the stack, and lie under whatever
+ * is mapped there next. */
+__attribute__((no_sanitize_address)) static int become_init(void *arg)
 {
 	struct start *s = arg;
 	static char *const no_environment[] = { NULL };

@@ -70,9 +70,6 @@ static int take_frame(struct adapter *a, const struct frame *f)
 	switch (f->type) {
 	case WIRE_CALL:
 		return take_call(a, frame);
-	case WIRE_CANCEL:
-		mcp_client_cancel(&a->mcp, (uint64_t)json_get_int(frame, "call", 0));
-		return 0;
 	default:
 		return err_set(&a->err, E_PROTOCOL, "adapter: unknown frame %u", f->type);
 	}

@@ -215,9 +215,9 @@ static int wait_writable(int fd, int64_t deadline, struct err *err)
 	return n == 0 ? err_errno(err, E_CLOSED, ETIMEDOUT, "peer does not read") : 0;
 }
 
-static int send_all(int fd, struct msghdr *m, int timeout_ms, struct err *err)
+static int send_all(int fd, struct msghdr *m, struct err *err)
 {
-	int64_t deadline = clock_mono_ms() + timeout_ms;
+	int64_t deadline = clock_mono_ms() + FRAME_SEND_MS;
 	int r;
 
 	while ((r = send_now(fd, m, err)) == 0)
@@ -226,7 +226,7 @@ static int send_all(int fd, struct msghdr *m, int timeout_ms, struct err *err)
 	return r < 0 ? r : 0;
 }
 
-static int send_frame(int fd, int timeout_ms, uint32_t type, const void *data, size_t len, const int *fds, size_t nfds,
+static int send_frame(int fd, uint32_t type, const void *data, size_t len, const int *fds, size_t nfds,
 		      struct err *err)
 {
 	union {
@@ -246,22 +246,17 @@ static int send_frame(int fd, int timeout_ms, uint32_t type, const void *data, s
 	put_u32(header + 4, type);
 	if (nfds)
 		attach_fds(&m, &control, fds, nfds);
-	return send_all(fd, &m, timeout_ms, err);
+	return send_all(fd, &m, err);
 }
 
 int frame_send(int fd, uint32_t type, const void *data, size_t len, struct err *err)
 {
-	return send_frame(fd, FRAME_SEND_MS, type, data, len, NULL, 0, err);
-}
-
-int frame_send_within(int fd, int timeout_ms, uint32_t type, const void *data, size_t len, struct err *err)
-{
-	return send_frame(fd, timeout_ms, type, data, len, NULL, 0, err);
+	return send_frame(fd, type, data, len, NULL, 0, err);
 }
 
 int frame_send_fds(int fd, uint32_t type, const void *data, size_t len, const int *fds, size_t nfds, struct err *err)
 {
-	return send_frame(fd, FRAME_SEND_MS, type, data, len, fds, nfds, err);
+	return send_frame(fd, type, data, len, fds, nfds, err);
 }
 
 void frame_writer_init(struct frame_writer *w, int fd, size_t max)

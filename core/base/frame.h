@@ -44,7 +44,6 @@ int frame_wait(struct frame_reader *r, int timeout_ms, struct frame *ret, struct
  * within FRAME_SEND_MS is E_CLOSED.  After a failure the stream may end in half a frame: close it. */
 #define FRAME_SEND_MS 30000
 int frame_send(int fd, uint32_t type, const void *data, size_t len, struct err *err) WARN_UNUSED;
-int frame_send_within(int fd, int timeout_ms, uint32_t type, const void *data, size_t len, struct err *err) WARN_UNUSED;
 
 /* Frames that wait for a peer: nothing blocks, whatever the peer does.  The owner polls for POLLOUT while
  * frame_waiting(), and then flushes.  After a failure the stream may end in half a frame: close it. */

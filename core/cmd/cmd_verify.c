@@ -125,9 +125,16 @@ static int verify_row(const struct catalog_row *row, void *arg)
 {
 	struct walk *w = arg;
 	_cleanup_fd_ int fd = -1;
-	int r = home_session_open(w->home, row->session, false, &fd, w->err);
+	struct err err = { 0 };
 
-	return r < 0 ? r : verify_one(row->session, fd, w);
+	if (home_session_open(w->home, row->session, false, &fd, &err) == 0)
+		return verify_one(row->session, fd, w);
+	/* One folder that cannot be entered must not hide the others. */
+	const struct log_report report = { .verdict = LOG_UNREADABLE };
+	w->status = 1;
+	cmd_complain(err.text);
+	return cmd_has(w->args, "json") ? print_json(row->session, &report, false, w->err)
+					: print_text(row->session, &report, false, w->err);
 }
 
 static int run(const struct cmd_args *args, struct err *err)

@@ -32,7 +32,6 @@ enum wire_harness {
 enum wire_adapter {
 	/* keeper to adapter */
 	WIRE_CALL = 32, /* {"call":SEQ,"name":N,"input":{...},"cwd":PATH} */
-	WIRE_CANCEL,    /* {"call":SEQ} */
 	/* adapter to keeper */
 	WIRE_READY = 48, /* {"tools":[NAME,...]} */
 	WIRE_RESULT,     /* {"call":SEQ,"content":TEXT,"is_error":B,"outcome":O,"cwd":PATH?} */

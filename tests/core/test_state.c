@@ -105,6 +105,28 @@ static void messages(void)
 	ok(u.turn_due, "a stop leaves the turn due, for wake");
 }
 
+static void turn_over(void)
+{
+	_cleanup_session_state_ struct session_state s = { 0 };
+
+	begin(&s);
+	ok(!session_state_turn_over(&s), "a turn that has not begun is not over");
+	feed(&s, "span.model_request_start", 0, "{}");
+	ok(!session_state_turn_over(&s), "nor one with an open request");
+	feed(&s, "span.model_request_end", 0, "{\"is_error\":true}");
+	ok(!session_state_turn_over(&s), "nor one whose request failed");
+	feed(&s, "span.model_request_start", 0, "{}");
+	feed(&s, "span.model_request_end", 0, "{\"stop_reason\":\"refusal\"}");
+	ok(session_state_turn_over(&s), "a request without calls ends it");
+	is_str(s.request_stop, "refusal", "and its reason is known to whoever says so");
+	feed(&s, "session.status_idle", 0, "{\"stop_reason\":{\"type\":\"refusal\"}}");
+	ok(!session_state_turn_over(&s), "once it is said, nothing is left to say");
+
+	_cleanup_session_state_ struct session_state t = { 0 };
+	ask(&t);
+	ok(!session_state_turn_over(&t), "an open call keeps it open");
+}
+
 static void expiry(void)
 {
 	_cleanup_session_state_ struct session_state s = { 0 };
@@ -160,6 +182,7 @@ int main(void)
 	whole_turn();
 	cut_request();
 	messages();
+	turn_over();
 	expiry();
 	misfits();
 	return tap_end();

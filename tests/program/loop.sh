@@ -144,6 +144,12 @@ is "$status" 0 "the folder is kept from call to call"
 run "$WARDER_BIN" verify
 is "$status" 0 "every log verifies"
 is "$(printf '%s\n' "$out" | grep -c '^intact')" "$(ls "$WARDER_HOME/sessions" | wc -l)" "one line each"
+chmod 755 "$WARDER_HOME/sessions/$id"
+run "$WARDER_BIN" verify
+is "$status" 1 "a folder that is open to others is not verified"
+like "$out" "^unreadable: session $id" "it is named"
+is "$(printf '%s\n' "$out" | wc -l)" "$(ls "$WARDER_HOME/sessions" | wc -l)" "and the others are verified all the same"
+chmod 700 "$WARDER_HOME/sessions/$id"
 run "$WARDER_BIN" ls --json
 is "$status" 0 "ls"
 is "$(printf '%s\n' "$out" | grep -c '"state":"stopped","pid":null')" "$(ls "$WARDER_HOME/sessions" | wc -l)" "all are stopped, no process is left"

@@ -4,7 +4,7 @@
  * Connects and sends one request after the other, each with the object that follows it ({} when none does).  Each reply
  * is a line: "ok {...}" or "error {...}".  Words besides the requests: `raw` connects without a hello; `wait N` prints
  * "seq" lines until N or later was told, or "bye {...}"; `end` the same until the keeper says goodbye; `sleep` says
- * "asleep" and never reads again.  Exit status 0 unless the keeper hangs up on a request.
+ * "asleep" and never reads again; `after N` waits N seconds.  Exit status 0 unless the keeper hangs up on a request.
  */
 #include <stdio.h>
 #include <string.h>
@@ -120,6 +120,10 @@ int main(int argc, char **argv)
 			return wait_for(INT64_MAX);
 		if (!strcmp(argv[i], "wait") && i + 1 < argc) {
 			r = wait_for(atoll(argv[++i]));
+			continue;
+		}
+		if (!strcmp(argv[i], "after") && i + 1 < argc) {
+			sleep((unsigned)atoi(argv[++i]));
 			continue;
 		}
 		r = 2;

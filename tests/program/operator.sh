@@ -249,8 +249,13 @@ while [ "$(free_fd)" -lt 24 ]; do
 	waiting="$waiting $!"
 	sleep 0.1
 done
+"$op" "$sock" after 1 message '{"text":"more"}' sleep >/dev/null &
+waiting="$waiting $!"
+sleep 0.5
 prlimit --pid "$keeper" --nofile="$(free_fd):1024"
 before=$(ticks)
+until_log '"type":"retries_exhausted"'
+is "$(log | grep -c '"kind":"harness_died".*"retry_status":"retrying"')" 3 "a harness that cannot be started is given up after three tries"
 timeout 2 "$op" "$sock" status
 [ $(($(ticks) - before)) -lt 50 ]
 is $? 0 "a keeper without a descriptor to spare does not spin"
