@@ -356,8 +356,8 @@ static int run_main(struct cell *c, struct start *s, struct err *err)
 {
 	struct frame f;
 
-	/* Born when the first program may look: later than everything that was written before the start was asked for, or
-	 * a file saved just now would count as changed under the cell. */
+	/* Born when the first program may look: later than everything that was written before the start was asked for,
+	 * or a file saved just now would count as changed under the cell. */
 	c->birth_us = clock_stamp_after(c->asked_us);
 	int r = frame_send(c->control, SETUP_GO, NULL, 0, err);
 
