@@ -6,6 +6,8 @@
  * the root from a list, locks itself (capabilities, no_new_privs, Landlock, seccomp), proves the lock by trying what
  * must be refused, reports, and only then starts one main program.  Every layer that could not be had is in the report;
  * under S2 cell_start fails with E_MACHINE and the layer's name and remedy, and leaves nothing behind.
+ *
+ * init dies with the thread that started it.  A process that has cells must not reap with waitpid(-1).
  */
 #ifndef WARDER_JAIL_CELL_H
 #define WARDER_JAIL_CELL_H
@@ -46,12 +48,13 @@ struct cell_limits {
 
 struct cell_spec {
 	const char *workspace; /* absolute, real (no symlink component); its path in the cell as well */
-	int layer_fd;          /* folder of the session's layer: mask/ upper/ work/ are made in it.  -1: a private tmpfs
-				  layer that dies with the cell (nothing can be snapshot afterwards) */
-	int64_t idmap_base;    /* as root: first id of this session's unused range, from cell_idmap_pick(); else 0 */
-	const char *cwd;       /* absolute, inside the cell; NULL: workspace */
-	const char *const *ro; /* further host paths, read-only, at the same place; NULL-terminated or NULL */
-	const char *const *rw; /* the operator's own --rw: writable on the host */
+	int layer_fd; /* folder of the session's layer: mask/ upper/ work/ are made in it, and mask/ work/ are gone
+			 after cell_end; one cell at a time (E_BUSY).  -1: a private tmpfs layer that dies with the
+			 cell (nothing can be snapshot afterwards) */
+	int64_t idmap_base;     /* as root: first id of this session's unused range, from cell_idmap_pick(); else 0 */
+	const char *cwd;        /* absolute, inside the cell; NULL: workspace */
+	const char *const *ro;  /* further host paths, read-only, at the same place; NULL-terminated or NULL */
+	const char *const *rw;  /* the operator's own --rw: writable on the host */
 	const char *const *env; /* further NAME=VALUE of the main program, NULL-terminated or NULL */
 	struct cell_limits limits;
 	int stdio[3];            /* descriptors of the main program, not owned */

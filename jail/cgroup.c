@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "core/base/path.h"
+#include "jail/mountinfo.h"
 
 #define LIST_MAX (1u << 20)
 #define PREFIX "warder-"
@@ -70,24 +71,17 @@ static bool own_group(const char *controller, char ret[PATH_MAX])
 /* Where that hierarchy is mounted, and which of its groups is at the top there. */
 static bool mount_point(const char *controller, char ret_point[PATH_MAX], char ret_root[PATH_MAX])
 {
-	_cleanup_buf_ struct buf text = BUF_INIT(LIST_MAX);
-	char *save = NULL;
+	_cleanup_mountinfo_ struct mountinfo mounts;
+	struct mountinfo_line l;
+	int r = mountinfo_open(&mounts, AT_FDCWD, "/proc/self/mountinfo", NULL);
 
-	if (!read_list("/proc/self/mountinfo", &text))
-		return false;
-	for (char *line = strtok_r(text.data, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-		char type[64], options[1024], root[PATH_MAX], point[PATH_MAX];
-		const char *rest = strstr(line, " - ");
+	while (r >= 0 && (r = mountinfo_next(&mounts, &l, NULL)) > 0) {
+		bool it = controller ? strcmp(l.type, "cgroup") == 0 && lists(l.super_options, controller, ",")
+				     : strcmp(l.type, "cgroup2") == 0;
 
-		if (!rest || sscanf(rest, " - %63s %*s %1023s", type, options) != 2 ||
-		    sscanf(line, "%*s %*s %*s %4095s %4095s", root, point) != 2)
-			continue;
-		if (controller ? strcmp(type, "cgroup") != 0 || !lists(options, controller, ",")
-			       : strcmp(type, "cgroup2") != 0)
-			continue;
-		memcpy(ret_point, point, sizeof(point));
-		memcpy(ret_root, root, sizeof(root));
-		return true;
+		if (it)
+			return snprintf(ret_point, PATH_MAX, "%s", l.point) < PATH_MAX &&
+			       snprintf(ret_root, PATH_MAX, "%s", l.root) < PATH_MAX;
 	}
 	return false;
 }

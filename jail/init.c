@@ -108,6 +108,14 @@ static int map_self(const char *uid, const char *gid, struct err *err)
 	return r;
 }
 
+/* When the host runs out of memory the agent's programs go first.  Also before this process is not dumpable. */
+static void be_first_victim(void)
+{
+	_cleanup_fd_ int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+	(void)!write(fd, "1000", 4);
+}
+
 /* Started by root: the parent has mapped a private range; from here on this is the agent's id. */
 static int become_agent(const struct init *in, struct err *err)
 {
@@ -376,6 +384,7 @@ int init_main(int argc, char **argv)
 	sigset_t all;
 	int r;
 
+	be_first_victim();
 	r = mapped_by_parent ? 0 : map_self(argv[2], argv[3], &err);
 	if (r >= 0)
 		r = lock_undumpable(&err);

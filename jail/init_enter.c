@@ -10,8 +10,7 @@
 #include "jail/init_internal.h"
 #include "jail/lock.h"
 #include "jail/mount.h"
-
-#define MOUNTINFO_MAX (1u << 20)
+#include "jail/mountinfo.h"
 
 static int open_inside(const char *path, int flags, int *ret_fd, struct err *err)
 {
@@ -74,63 +73,34 @@ static bool may_write(const struct init *in, const char *path)
 	return false;
 }
 
-/* Space, tab, newline and backslash stand as \ooo (proc_pid_mountinfo(5)). */
-static void unescape(char *s)
+static int check_line(struct init *in, const struct mountinfo_line *line, struct err *err)
 {
-	char *out = s;
+	bool writable = strncmp(line->options, "rw", 2) == 0;
 
-	for (; *s; s++) {
-		if (s[0] == '\\' && s[1] >= '0' && s[1] <= '3' && s[2] && s[3]) {
-			*out++ = (char)((s[1] - '0') * 64 + (s[2] - '0') * 8 + (s[3] - '0'));
-			s += 3;
-		} else {
-			*out++ = *s;
-		}
-	}
-	*out = '\0';
-}
-
-/* One line: id, parent, device, root, mount point, options, ... */
-static int check_line(struct init *in, char *line, struct err *err)
-{
-	char *save = NULL;
-	char *field = strtok_r(line, " ", &save);
-	char *point;
-
-	for (int i = 0; field && i < 4; i++)
-		field = strtok_r(NULL, " ", &save);
-	point = field;
-	field = strtok_r(NULL, " ", &save);
-	if (!point || !field)
-		return err_set(err, E_MACHINE, "/proc/self/mountinfo is unreadable");
-	unescape(point);
-
-	bool writable = strncmp(field, "rw", 2) == 0;
-	if (writable && !may_write(in, point))
-		return err_set(err, E_MACHINE, "%s is writable", point);
+	if (writable && !may_write(in, line->point))
+		return err_set(err, E_MACHINE, "%s is writable", line->point);
 
 	size_t len = strlen(in->report.mounts);
-	snprintf(in->report.mounts + len, sizeof(in->report.mounts) - len, "%s%s %s", len ? ", " : "", point,
+	snprintf(in->report.mounts + len, sizeof(in->report.mounts) - len, "%s%s %s", len ? ", " : "", line->point,
 		 writable ? "rw" : "ro");
 	return 0;
 }
 
 int init_check_mounts(struct init *in, struct err *err)
 {
-	_cleanup_buf_ struct buf text = BUF_INIT(MOUNTINFO_MAX);
-	char *save = NULL;
+	_cleanup_mountinfo_ struct mountinfo mounts;
+	struct mountinfo_line line;
 	unsigned n = 0;
-	int r = path_read_file(in->proc, "1/mountinfo", MOUNTINFO_MAX, &text, err);
+	int r = mountinfo_open(&mounts, in->proc, "1/mountinfo", err);
 
+	while (r >= 0 && (r = mountinfo_next(&mounts, &line, err)) > 0) {
+		r = check_line(in, &line, err);
+		n++;
+	}
 	if (r < 0)
 		return r;
-	for (char *line = strtok_r(text.data, "\n", &save); line; line = strtok_r(NULL, "\n", &save), n++) {
-		r = check_line(in, line, err);
-		if (r < 0)
-			return r;
-	}
 	if (!n)
-		return err_set(err, E_MACHINE, "/proc/self/mountinfo is empty");
+		return err_set(err, E_MACHINE, "the list of mounts is empty");
 	init_found(in, JAIL_MOUNTS, LAYER_OK, "pivot_root ok; %u mounts, writable only where listed", n);
 	return 0;
 }

@@ -15,6 +15,7 @@
 #include "jail/limits.h"
 #include "jail/mask.h"
 #include "jail/mount.h"
+#include "jail/mountinfo.h"
 
 /* Where mounts wait inside the new root until overlayfs has taken copies of them. */
 #define WAIT_LOWER ".lower"
@@ -175,6 +176,22 @@ static int give_mode(struct init *in, const struct folders *f, struct err *err)
 	return 0;
 }
 
+/* An ordinary user's namespace may not look below a mount of the host, so overlayfs refuses a folder that holds one. */
+static int explain_overlay(struct init *in, int why, struct err *err)
+{
+	_cleanup_mountinfo_ struct mountinfo mounts;
+	struct mountinfo_line line;
+	size_t len = strlen(in->setup.workspace.path);
+	int r = mountinfo_open(&mounts, AT_FDCWD, "/proc/self/mountinfo", err);
+
+	while (why == EINVAL && r >= 0 && (r = mountinfo_next(&mounts, &line, err)) > 0)
+		if (strncmp(line.point, in->setup.workspace.path, len) == 0 && line.point[len] == '/')
+			return err_set(err, E_USAGE,
+				       "%s: %s is mounted in it; unmount that, or choose a folder beside it",
+				       in->setup.workspace.path, line.point);
+	return err_errno(err, E_MACHINE, why, "mount(overlay, userxattr)");
+}
+
 static int mount_overlay(struct init *in, const struct folders *f, struct err *err)
 {
 	_cleanup_fd_ int target = -1;
@@ -191,7 +208,7 @@ static int mount_overlay(struct init *in, const struct folders *f, struct err *e
 		 f->mask, f->lower, f->upper, f->work);
 	snprintf(place, sizeof(place), "/proc/self/fd/%d", target);
 	if (mount("overlay", place, "overlay", MS_NOSUID | MS_NODEV, options) < 0)
-		return err_errno(err, E_MACHINE, errno, "mount(overlay, userxattr)");
+		return explain_overlay(in, errno, err);
 
 	/* The target's own descriptor still means what is below the mount. */
 	_cleanup_fd_ int top =

@@ -41,6 +41,8 @@ static void test_identity(struct fixture *f)
 	ok(has_line("fds: 0 1 2"), "no descriptor but the three");
 	ok(has_line("fds: 0 1 2 5"), "control: another one would be seen");
 	ok(has_line("0"), "no core file");
+	in_cell(f, "cat /proc/self/oom_score_adj");
+	is_str(output, "1000\n", "first to go when memory is short");
 	in_cell(f, "id -un; id -gn; echo $HOME; ls -A $HOME; hostname");
 	is_str(output, "agent\nagent\n/home/agent\nwarder\n", "named agent, with an empty home, on a host of its own");
 }

@@ -1,6 +1,9 @@
 /* The workspace in a cell: staged changes, the hidden and the synthetic .git, dead sockets, owners, further paths. */
 #include "tests/jail/cell_fixture.h"
 
+#include <sched.h>
+#include <sys/mount.h>
+
 #define GIT "git -c user.name=op -c user.email=op@example.org -c init.defaultBranch=main "
 
 static void test_staged(struct fixture *f)
@@ -250,6 +253,36 @@ static void test_paths(struct fixture *f)
 	ok(stat(command, &st) < 0, "a read-only folder in the workspace stays as it was");
 }
 
+/* What is mounted in the workspace is another file system's. */
+static void test_mounts(struct fixture *f)
+{
+	static const char *const argv[] = { "sh", "-c", "ls -A m; echo end", NULL };
+	int wstatus = 1;
+
+	if (geteuid() != 0) {
+		skip("a mount of the host can be made by root alone");
+		return;
+	}
+	pid_t pid = fork();
+	if (pid == 0) {
+		struct cell_spec spec = fixture_spec(f, -1);
+		struct cell *c = NULL;
+		char path[PATH_MAX];
+
+		snprintf(path, sizeof(path), "%s/m", f->ws);
+		spec.argv = argv;
+		spec.layer_fd = -1;
+		if (mkdir(path, 0755) < 0 || unshare(CLONE_NEWNS) < 0 ||
+		    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+		    mount("none", path, "tmpfs", 0, NULL) < 0 || run_sh("touch '%s/mounted'", path))
+			_exit(2);
+		_exit(run_spec(&spec) == 0 && strcmp(output, "end\n") == 0 ? 0 : 3);
+	}
+	ok(waitpid(pid, &wstatus, 0) == pid && wstatus == 0, "what is mounted in the workspace is not shown (%x)",
+	   wstatus);
+	run_sh("rmdir '%s/m'", f->ws);
+}
+
 static void test_folder(struct fixture *f)
 {
 	static const char *const argv[] = { "pwd", NULL };
@@ -288,6 +321,7 @@ int main(void)
 	test_sockets(&f);
 	test_owners(&f);
 	test_paths(&f);
+	test_mounts(&f);
 	test_folder(&f);
 	fixture_end(&f);
 	return tap_end();
