@@ -97,7 +97,7 @@ run "$op" "$sock" snapshot
 like "$out" '^ok \{"manifest":"[0-9a-f]{64}"\}' "snapshot"
 manifest=$(printf '%s' "$out" | sed 's/.*"manifest":"\([0-9a-f]*\)".*/\1/')
 run "$op" "$sock" apply "{\"manifest\":\"$(printf '%064d' 0)\"}"
-like "$out" '^error \{"status":1,"text":".*changed since you saw them' "apply of another manifest is refused"
+like "$out" '^error \{"status":1,"text":".*changed since they were last shown' "apply of another manifest is refused"
 check "nothing was written" test ! -e marks
 run "$op" "$sock" apply "{\"manifest\":\"$manifest\"}"
 is "$out" 'ok {"applied":1}' "apply of what was seen"
