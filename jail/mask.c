@@ -253,6 +253,9 @@ int mask_build(int lower, int mask, struct mask_result *ret, struct err *err)
 	if (r >= 0 && w->result.has_git) {
 		w->result.hidden++;
 		r = add_repository(lower, mask, err);
+	} else if (r >= 0 && mknodat(mask, ".git", S_IFCHR, makedev(0, 0)) < 0) {
+		/* There is none to hide, but there may be one before the cell ends. */
+		r = err_errno(err, E_IO, errno, "mask: whiteout of .git");
 	}
 	if (r >= 0)
 		*ret = w->result;

@@ -9,7 +9,7 @@
  * overlayfs shows those of the topmost layer.
  *
  * The mask is as of now: what appears in the real tree later is not hidden (a socket is dead all the same, since
- * overlayfs gives it another inode).
+ * overlayfs gives it another inode), except a .git at the top: its place is taken even when there is none.
  */
 #ifndef WARDER_JAIL_MASK_H
 #define WARDER_JAIL_MASK_H

@@ -94,4 +94,22 @@ like "$("$WARDER_BIN" changes "$id")" '^\+evil$' "looked at again"
 run "$WARDER_BIN" changes "$id" --apply swapped
 is "$(cat swapped)" evil "it is what the operator applies"
 "$WARDER_BIN" stop "$id"
+
+# The operator makes a repository of the workspace while the cell runs.  The command looks for nothing before: overlayfs
+# remembers a name that was not there.
+mkdir "$work/plain"
+printf '{"content":[{"type":"tool_use","name":"bash","input":{"command":"sleep 1.5; cat born .git/config"}}]}\n{"content":[{"type":"text","text":"done"}]}\n' >"$work/born"
+id=$("$WARDER_BIN" run -m "scripted:$work/born" -w "$work/plain" --detach x)
+sleep 0.5
+mkdir "$work/plain/.git"
+echo canary >"$work/plain/.git/config"
+echo seen >"$work/plain/born"
+for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30; do
+	"$WARDER_BIN" ls --json | grep "$id" | grep -q '"state":"idle"' && break
+	sleep 0.1
+done
+log=$("$WARDER_BIN" show "$id" --json)
+like "$log" '"content":"seen' "control: a file that came after the start is seen"
+unlike "$log" canary "a .git that came after the start is not"
+"$WARDER_BIN" stop "$id"
 tap_end
