@@ -58,6 +58,8 @@ int stage_turn_end(struct keeper *k)
 	return keeper_record_error(k, "snapshot", err.text, "exhausted");
 }
 
+#define NAMES_MAX (4u << 20) /* bytes of names in one event */
+
 static void free_list(const char ***list)
 {
 	free(*list);
@@ -69,21 +71,32 @@ static bool is_discarded(const struct change *c, const char *const *paths, size_
 	return !n || select_covers(c->path, paths, n);
 }
 
-/* Names of what was applied or discarded, for the event. */
+/* Names of what was applied or discarded, for the event; `more` counts those for which it has no room. */
 static json_node *names_body(const struct manifest *m, const char *const *paths, size_t n, const char *hex,
 			     bool (*pick)(const struct change *c, const char *const *paths, size_t n))
 {
 	json_node *body = cJSON_CreateObject();
 	json_node *list = cJSON_AddArrayToObject(body, "paths");
+	_cleanup_buf_ struct buf written = BUF_INIT(NAMES_MAX);
+	size_t more = 0;
 
-	for (size_t i = 0; i < m->n; i++)
-		if (pick(&m->change[i], paths, n) &&
-		    !cJSON_AddItemToArray(list, staged_path(&m->change[i]))) {
+	for (size_t i = 0; i < m->n; i++) {
+		if (!pick(&m->change[i], paths, n))
+			continue;
+		_cleanup_json_ json_node *path = staged_path(&m->change[i]);
+		if (!path) {
 			/* A list that lacks one would say that it was not touched. */
 			json_free(&body);
 			return NULL;
 		}
+		json_write(path, &written);
+		if (written.failed)
+			more++;
+		else
+			cJSON_AddItemToArray(list, steal_ptr(path));
+	}
 	cJSON_AddStringToObject(body, "manifest", hex);
+	cJSON_AddNumberToObject(body, "more", (double)more);
 	return body;
 }
 

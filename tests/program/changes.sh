@@ -175,4 +175,16 @@ is "$status" 0 "and the rest applied through the keeper"
 is "$(cat live)" live "into the real file"
 run "$WARDER_BIN" stop "$id"
 is "$status" 0 "stopped"
+
+# More names than one event has room for: it counts those that it does not name.
+cat >"$work/much" <<'S'
+{"content":[{"type":"tool_use","name":"bash","input":{"command":"p=$(printf '%0240d' 0); mkdir -p much/$p/$p/$p; cd much/$p/$p/$p; for i in $(seq 10000); do : >f$i; done"}}]}
+{"content":[{"type":"text","text":"x"}]}
+S
+run "$WARDER_BIN" run -m "scripted:$work/much" --headless x
+run "$WARDER_BIN" changes - --apply
+is "$status $out" "0 10000 paths applied" "many long names are applied: $err"
+for kind in changes.applying changes.applied; do
+	like "$("$WARDER_BIN" show - --json | grep "\"kind\":\"$kind\"" | sed 's/.*"more":/"more":/')" '^"more":[1-9]' "$kind counts what it does not name"
+done
 tap_end

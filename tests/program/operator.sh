@@ -231,41 +231,50 @@ kill "$sleeper"
 wait "$sleeper" 2>/dev/null
 
 # ---- nothing is left to open
-start <<'S'
-{"content":[{"type":"text","text":"first"}]}
-{"content":[{"type":"text","text":"second"}]}
-S
-until_log '"type":"end_turn"'
-keeper=$("$WARDER_BIN" ls --json | grep "$id" | sed -n 's/.*"keeper":\([0-9]*\).*/\1/p')
-harness=$("$WARDER_BIN" ls --json | grep "$id" | sed -n 's/.*"harness":\([0-9]*\).*/\1/p')
 ticks() { awk '{ print $14 + $15 }' "/proc/$keeper/stat"; }
-kill -9 "$harness"
-until_log harness_died
 # The lowest descriptor that is free; poll(2) wants the limit above the number of its entries.
 free_fd() { n=0; while [ -e "/proc/$keeper/fd/$n" ]; do n=$((n + 1)); done; echo $n; }
-waiting=
-while [ "$(free_fd)" -lt 24 ]; do
-	"$op" "$sock" subscribe sleep >/dev/null &
+spare_descriptors() {
+	start <<-'S'
+	{"content":[{"type":"text","text":"first"}]}
+	{"content":[{"type":"text","text":"second"}]}
+	S
+	until_log '"type":"end_turn"'
+	keeper=$("$WARDER_BIN" ls --json | grep "$id" | sed -n 's/.*"keeper":\([0-9]*\).*/\1/p')
+	harness=$("$WARDER_BIN" ls --json | grep "$id" | sed -n 's/.*"harness":\([0-9]*\).*/\1/p')
+	kill -9 "$harness"
+	until_log harness_died
+	waiting=
+	while [ "$(free_fd)" -lt 24 ]; do
+		"$op" "$sock" subscribe sleep >/dev/null &
+		waiting="$waiting $!"
+		sleep 0.1
+	done
+	"$op" "$sock" after 1 message '{"text":"more"}' sleep >/dev/null &
 	waiting="$waiting $!"
-	sleep 0.1
-done
-"$op" "$sock" after 1 message '{"text":"more"}' sleep >/dev/null &
-waiting="$waiting $!"
-sleep 0.5
-prlimit --pid "$keeper" --nofile="$(free_fd):1024"
-before=$(ticks)
-until_log '"type":"retries_exhausted"'
-is "$(log | grep -c '"kind":"harness_died".*"retry_status":"retrying"')" 3 "a harness that cannot be started is given up after three tries"
-timeout 2 "$op" "$sock" status
-[ $(($(ticks) - before)) -lt 50 ]
-is $? 0 "a keeper without a descriptor to spare does not spin"
-prlimit --pid "$keeper" --nofile=1024:1024
-run timeout 20 "$op" "$sock" message '{"text":"more"}'
-is "$out" "ok {}" "and accepts again later"
-until_log '"type":"end_turn"' 2
-# shellcheck disable=SC2086 # a list
-kill $waiting
-run "$WARDER_BIN" stop "$id"
+	sleep 0.5
+	prlimit --pid "$keeper" --nofile="$(free_fd):1024"
+	before=$(ticks)
+	until_log '"type":"retries_exhausted"'
+	is "$(log | grep -c '"kind":"harness_died".*"retry_status":"retrying"')" 3 "a harness that cannot be started is given up after three tries"
+	timeout 2 "$op" "$sock" status
+	[ $(($(ticks) - before)) -lt 50 ]
+	is $? 0 "a keeper without a descriptor to spare does not spin"
+	prlimit --pid "$keeper" --nofile=1024:1024
+	run timeout 20 "$op" "$sock" message '{"text":"more"}'
+	is "$out" "ok {}" "and accepts again later"
+	until_log '"type":"end_turn"' 2
+	# shellcheck disable=SC2086 # a list
+	kill $waiting
+	run "$WARDER_BIN" stop "$id"
+}
+
+# Only root sees which descriptors a keeper has open.
+if [ "$(id -u)" = 0 ]; then
+	spare_descriptors
+else
+	skip "a keeper without a descriptor to spare: only root sees which ones it has open"
+fi
 is "$(find "$WARDER_HOME/run" -name '*.pid' -o -name '*.sock' | wc -l)" 0 "no socket and no pid file is left"
 run "$WARDER_BIN" verify
 is "$status" 0 "every log verifies"
