@@ -103,8 +103,17 @@ struct start {
 /* What init needs until the root stands and the lock is closed; the kernel gives a new user namespace all of them, and
  * an exec by another id than its root would lose them but for the ambient set. */
 static const int kept_caps[] = {
-	CAP_CHOWN,   CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER,    CAP_FSETID,       CAP_SETGID, CAP_SETUID,
-	CAP_SETPCAP, CAP_NET_ADMIN,    CAP_SYS_CHROOT,      CAP_SYS_ADMIN, CAP_SYS_RESOURCE, CAP_MKNOD,  CAP_SETFCAP,
+	CAP_SYS_ADMIN,    /* mounts */
+	CAP_SYS_RESOURCE, /* max_user_namespaces */
+	CAP_NET_ADMIN,    /* lo */
+	CAP_SETUID,
+	CAP_SETGID,
+	CAP_SETPCAP,
+	/* These stay with the overlay, which copies files up in the name of who mounted it. */
+	CAP_CHOWN,
+	CAP_FOWNER,
+	CAP_FSETID,
+	CAP_DAC_OVERRIDE,
 };
 
 static bool keep_caps(void)

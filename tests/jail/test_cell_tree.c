@@ -266,7 +266,6 @@ static void test_mounts(struct fixture *f)
 	pid_t pid = fork();
 	if (pid == 0) {
 		struct cell_spec spec = fixture_spec(f, -1);
-		struct cell *c = NULL;
 		char path[PATH_MAX];
 
 		snprintf(path, sizeof(path), "%s/m", f->ws);
