@@ -122,6 +122,30 @@ int lock_capabilities(struct err *err)
 	return 0;
 }
 
+int lock_keep_capabilities(const int *caps, size_t n, struct err *err)
+{
+	uint32_t keep[2] = { 0 };
+	struct caps now;
+
+	for (size_t i = 0; i < n; i++)
+		keep[CAP_TO_INDEX(caps[i])] |= CAP_TO_MASK(caps[i]);
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return err_errno(err, E_MACHINE, errno, "lock: no_new_privs");
+	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0 || caps_get(&now) < 0)
+		return err_errno(err, E_MACHINE, errno, "lock: reading the capabilities");
+	if (!now.data[0].permitted && !now.data[1].permitted)
+		return 0;
+	for (int cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++)
+		if (!(keep[CAP_TO_INDEX(cap)] & CAP_TO_MASK(cap)) && prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0)
+			return err_errno(err, E_MACHINE, errno, "lock: bounding set");
+	for (size_t i = 0; i < ARRAY_LEN(now.data); i++) {
+		now.data[i].permitted &= keep[i];
+		now.data[i].effective &= keep[i];
+		now.data[i].inheritable = 0;
+	}
+	return caps_set(&now) < 0 ? err_errno(err, E_MACHINE, errno, "lock: cutting down the capabilities") : 0;
+}
+
 /* ---- seccomp */
 
 int lock_seccomp(const void *program, size_t len, struct err *err)

@@ -24,6 +24,10 @@ int lock_keyring(struct err *err) WARN_UNUSED;
  * does not, no_new_privs alone keeps a set-id file from giving anything. */
 int lock_capabilities(struct err *err) WARN_UNUSED;
 
+/* For a process that stays privileged (the keeper started by root): every set is cut down to `caps` (n numbers of
+ * capability.h), the bounding set too, and PR_SET_NO_NEW_PRIVS.  Without privilege there is nothing to cut. */
+int lock_keep_capabilities(const int *caps, size_t n, struct err *err) WARN_UNUSED;
+
 struct lock_path {
 	const char *path;
 	bool write;

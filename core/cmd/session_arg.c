@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "core/base/path.h"
 #include "core/policy/answers.h"
@@ -75,6 +76,7 @@ int session_arg_answers(const char *file, const char *workspace, json_node **ret
 	_cleanup_answers_ struct answers *checked = NULL;
 	_cleanup_free_ char *real = realpath(file, NULL);
 	struct err why = { 0 };
+	struct stat st;
 
 	if (!real)
 		return err_set(err, E_USAGE, "--answers %s: %s; name a file of answers", file, strerror(errno));
@@ -83,6 +85,10 @@ int session_arg_answers(const char *file, const char *workspace, json_node **ret
 			       "--answers %s: it lies in the workspace, where the agent's side could have written it; "
 			       "move it out",
 			       file);
+	/* A second name may lie in the workspace, and no path tells. */
+	if (stat(real, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink > 1)
+		return err_set(err, E_USAGE, "--answers %s: it has %lu names (hard links); give a file with one", file,
+			       (unsigned long)st.st_nlink);
 	if (path_read_file(AT_FDCWD, real, ANSWERS_SIZE_MAX, &text, &why) < 0)
 		return err_set(err, E_USAGE, "--answers %s; name a file of answers", why.text);
 

@@ -59,6 +59,24 @@ static int check_block(const json_node *block, struct err *err)
 	return err_set(err, E_USAGE, "unknown content block \"%.60s\"; use text, thinking or tool_use", type);
 }
 
+/* An id names one call of its turn. */
+static int check_id(const json_node *content, const json_node *block, struct err *err)
+{
+	const char *id = json_get_str(block, "id");
+	const json_node *other;
+
+	if (id && !id[0])
+		return err_set(err, E_USAGE, "\"id\" is empty; leave it out, or give a name");
+	cJSON_ArrayForEach(other, content) {
+		if (!id || other == block)
+			break;
+		const char *before = json_get_str(other, "id");
+		if (before && strcmp(before, id) == 0)
+			return err_set(err, E_USAGE, "the id \"%.60s\" stands twice in one turn", id);
+	}
+	return 0;
+}
+
 static int check_usage(const json_node *usage, struct err *err)
 {
 	static const char *const keys[] = { "input_tokens", "output_tokens", NULL };
@@ -92,9 +110,14 @@ static int read_turn(struct script_turn *t, struct err *err)
 		r = err_set(err, E_USAGE, "\"delay_ms\" is not a whole number from 0 to %d", DELAY_MAX_MS);
 	if (r < 0)
 		return r;
-	cJSON_ArrayForEach(block, t->content)
-		if ((r = check_block(block, err)) < 0)
+	int calls = 0;
+	cJSON_ArrayForEach(block, t->content) {
+		if ((r = check_block(block, err)) < 0 || (r = check_id(t->content, block, err)) < 0)
 			return r;
+		if (strcmp(json_get_str(block, "type"), "tool_use") == 0 && ++calls > SCRIPT_CALLS_MAX)
+			return err_set(err, E_USAGE, "more than %d tool calls in one turn; spread them over turns",
+				       SCRIPT_CALLS_MAX);
+	}
 	return 0;
 }
 

@@ -10,6 +10,7 @@
 #include "core/base/err.h"
 #include "core/base/json.h"
 
+#define SCRIPT_CALLS_MAX 64        /* tool calls of one turn, as the keeper takes them */
 #define SCRIPT_SIZE_MAX (8u << 20) /* bytes */
 
 /* One line that answers a request: a turn, or a failed request.  Pointers are into `line`. */

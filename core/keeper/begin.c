@@ -59,12 +59,17 @@ static int open_layer(struct keeper *k, const char *workspace, int64_t want_base
 static int record_created(struct keeper *k, const json_node *order, struct err *err)
 {
 	json_node *body = cJSON_CreateObject();
+	char hex[DIGEST_HEX_LEN + 1];
+	uint8_t script[DIGEST_LEN];
 
+	/* What the brain is made of beside the log: a woken session goes on with the same, or not at all. */
+	digest_of(buf_str(&k->script), k->script.len, script);
 	/* The chain does not hold the session's name: here it does, so a whole log moved to another session shows. */
 	cJSON_AddStringToObject(body, "session", k->id);
 	cJSON_AddStringToObject(body, "workspace", k->staged.workspace);
 	cJSON_AddStringToObject(body, "brain", text_or(order, "brain", ""));
 	cJSON_AddStringToObject(body, "brain_kind", k->brain_kind);
+	cJSON_AddStringToObject(body, "brain_digest", digest_hex(script, hex));
 	cJSON_AddStringToObject(body, "preset", preset_name(k->preset));
 	cJSON_AddStringToObject(body, "level", cell_level_name(k->report.level));
 	json_node *lacking = cJSON_AddArrayToObject(body, "missing");
@@ -144,6 +149,7 @@ static int take_row(const struct event *e, void *arg)
 			return r;
 		free(k->brain_kind);
 		k->brain_kind = strdup(text_or(body, "brain_kind", "scripted"));
+		snprintf(k->brain_digest, sizeof(k->brain_digest), "%s", text_or(body, "brain_digest", ""));
 	}
 	return session_state_apply(&k->state, e, &k->why);
 }
@@ -232,6 +238,18 @@ static bool goes_on(const struct session_state *s)
 	return s->request_open || s->turn_due || session_state_open_calls(s) || s->running;
 }
 
+static int check_script(const struct keeper *k, struct err *err)
+{
+	uint8_t digest[DIGEST_LEN];
+	char hex[DIGEST_HEX_LEN + 1];
+
+	digest_of(buf_str(&k->script), k->script.len, digest);
+	if (strcmp(digest_hex(digest, hex), k->brain_digest) == 0)
+		return 0;
+	return err_set(err, E_CORRUPT,
+		       "session %s: its " SCRIPT_NAME " is not the one that it began with; put that back", k->id);
+}
+
 static int wake(struct keeper *k, const json_node *order, struct err *err)
 {
 	const char *session = json_get_str(order, "session");
@@ -246,6 +264,8 @@ static int wake(struct keeper *k, const json_node *order, struct err *err)
 		r = cell_check_workspace(k->state.workspace, forbidden, err);
 	if (r == 0)
 		r = path_read_file(k->session_fd, SCRIPT_NAME, k->script.max, &k->script, err);
+	if (r == 0)
+		r = check_script(k, err);
 	if (r == 0)
 		r = begin_recover(k, err);
 	if (r < 0)

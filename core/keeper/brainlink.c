@@ -10,6 +10,7 @@
 #include "core/keeper/wire.h"
 #include "store/log_read.h"
 
+#define WRITTEN_MAX (6u << 20)   /* bytes of one row from the harness; under ACTION_MAX */
 #define CONTENT_MAX (8u << 20)   /* bytes of one frame from the harness */
 #define HARNESS_DEATHS_MAX 3     /* in one turn, then the turn is given up */
 #define HARNESS_ID_OFFSET \
@@ -164,6 +165,11 @@ static int on_content(struct keeper *k, const json_node *frame)
 			continue;
 		if (i == 2 && (k->state.ncalls == CALLS_MAX || !json_get_str(body, "id") ||
 			       !json_get_str(body, "name") || !cJSON_IsObject(json_get(body, "input"))))
+			break;
+		/* Numbers can be longer when written again; an action must fit where its digest is made. */
+		_cleanup_buf_ struct buf written = BUF_INIT(WRITTEN_MAX);
+		json_write(body, &written);
+		if (written.failed)
 			break;
 		return keeper_record(k, kinds[i], "agent", 0, cJSON_Duplicate(body, true), LOG_NORMAL, NULL);
 	}

@@ -231,19 +231,27 @@ int cellmate_died(struct keeper *k, const char *why)
 	return calls_settle(k, "unknown", buf_str(&text));
 }
 
-int cellmate_end(struct keeper *k, const char *why)
+bool cellmate_kill(struct keeper *k)
 {
 	if (!k->cell && !k->adapter.pid)
-		return 0;
+		return false;
 	helper_end(&k->adapter);
 	k->adapter_ready = false;
 	cell_end(&k->cell);
 	keeper_write_pids(k);
-	if (!k->log || k->why.code)
-		return 0;
+	return true;
+}
 
+int cellmate_record_death(struct keeper *k, const char *why)
+{
 	json_node *body = cJSON_CreateObject();
+
 	cJSON_AddStringToObject(body, "why", why);
 	cJSON_AddNumberToObject(body, "processes_left", 0);
 	return keeper_record(k, "jail.destroyed", "keeper", 0, body, LOG_NORMAL, NULL);
+}
+
+int cellmate_end(struct keeper *k, const char *why)
+{
+	return cellmate_kill(k) && k->log && !k->why.code ? cellmate_record_death(k, why) : 0;
 }

@@ -59,6 +59,7 @@ struct keeper {
 	struct answers *answers;
 	char *brain_kind;
 	struct buf script;
+	char brain_digest[DIGEST_HEX_LEN + 1]; /* of the script, as session.created has it */
 
 	struct staged staged; /* the layer of this session */
 	int idmap_lock_fd;
@@ -122,7 +123,10 @@ int cellmate_ensure(struct keeper *k) WARN_UNUSED; /* 1: ready, 0: on its way, n
 int cellmate_call(struct keeper *k, size_t index) WARN_UNUSED;
 int cellmate_readable(struct keeper *k) WARN_UNUSED; /* frames of the adapter */
 int cellmate_died(struct keeper *k, const char *why) WARN_UNUSED;
-/* Ends cell and adapter; records jail.destroyed when there was one. */
+/* Ends cell and adapter, and says whether there was one; its caller owes the log cellmate_record_death(). */
+bool cellmate_kill(struct keeper *k);
+int cellmate_record_death(struct keeper *k, const char *why) WARN_UNUSED;
+/* Both. */
 int cellmate_end(struct keeper *k, const char *why) WARN_UNUSED;
 
 /* ---- brainlink.c: the harness */

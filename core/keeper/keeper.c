@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -19,6 +20,7 @@
 #include "core/keeper/impl.h"
 #include "core/keeper/wire.h"
 #include "core/pub/op.h"
+#include "jail/lock.h"
 
 void keeper_write_pids(struct keeper *k)
 {
@@ -96,39 +98,43 @@ static bool is_under_way(const struct keeper *k)
 	return k->state.running || session_state_pending(&k->state);
 }
 
-/* Ends the request and the calls that run. */
-static int end_running(struct keeper *k)
+/* Ends the request and the calls that run; *ret_killed: with their cell, whose death is recorded after the turn's rows.
+ */
+static int end_running(struct keeper *k, bool *ret_killed)
 {
+	*ret_killed = false;
 	brainlink_end(k);
 	if (!calls_running(k))
 		return 0;
-
-	int r = cellmate_end(k, "interrupted");
-	return r < 0 ? r
-		     : calls_settle(k, "cancelled",
-				    "Cancelled: the operator interrupted this call. It may have had effects.");
+	*ret_killed = cellmate_kill(k);
+	return calls_settle(k, "cancelled", "Cancelled: the operator interrupted this call. It may have had effects.");
 }
 
 int keeper_interrupt(struct keeper *k)
 {
+	bool killed;
+
 	if (!is_under_way(k))
 		return 0;
 
 	int r = keeper_record(k, "user.interrupt", "operator", 0, cJSON_CreateObject(), LOG_NORMAL, NULL);
 	if (r == 0)
-		r = end_running(k);
-	return r == 0 ? halt(k) : r;
+		r = end_running(k, &killed);
+	if (r == 0)
+		r = halt(k);
+	return r == 0 && killed ? cellmate_record_death(k, "interrupted") : r;
 }
 
 int keeper_stop(struct keeper *k)
 {
 	bool under_way = is_under_way(k);
-	int r = end_running(k);
+	bool killed;
+	int r = end_running(k, &killed);
 
 	if (r == 0 && under_way)
 		r = keeper_record_idle(k, "interrupted");
 	if (r == 0)
-		r = cellmate_end(k, "stopped");
+		r = killed ? cellmate_record_death(k, "stopped") : cellmate_end(k, "stopped");
 	k->ending = true;
 	return r;
 }
@@ -277,13 +283,22 @@ void keeper_free(struct keeper **keeper)
 	*keeper = NULL;
 }
 
+/* What a keeper that root started needs: id maps and id-mapped mounts of cells (opening the user namespace of a process
+ * that shares our memory, which is not dumpable, takes PTRACE), files of the workspace and of the staged layer, signals
+ * to its own, ids of its helpers. */
+static const int kept_capabilities[] = {
+	CAP_CHOWN,  CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER,  CAP_FSETID,    CAP_KILL,
+	CAP_SETGID, CAP_SETUID,       CAP_SETPCAP,         CAP_SETFCAP, CAP_SYS_ADMIN, CAP_SYS_PTRACE,
+};
+
 int keeper_main(void)
 {
 	_cleanup_(keeper_free) struct keeper *k = keeper_new();
 	struct err err = { 0 };
 
 	umask(077);
-	if (!k || prctl(PR_SET_DUMPABLE, 0) < 0 || signals(k, &err) < 0)
+	if (!k || prctl(PR_SET_DUMPABLE, 0) < 0 || signals(k, &err) < 0 ||
+	    lock_keep_capabilities(kept_capabilities, ARRAY_LEN(kept_capabilities), &err) < 0)
 		return 3;
 	if (begin(k, HELPER_FD, &err) == 0) {
 		run(k);

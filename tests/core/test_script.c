@@ -19,6 +19,11 @@ static const struct {
 	  "s:1: a tool_use block has no object \"input\"" },
 	{ "{\"content\":[{\"type\":\"tool_use\",\"name\":\"bash\",\"input\":{},\"id\":7}]}",
 	  "s:1: \"id\" is not a string" },
+	{ "{\"content\":[{\"type\":\"tool_use\",\"name\":\"a\",\"input\":{},\"id\":\"\"}]}",
+	  "s:1: \"id\" is empty; leave it out, or give a name" },
+	{ "{\"content\":[{\"type\":\"tool_use\",\"name\":\"a\",\"input\":{},\"id\":\"x\"},"
+	  "{\"type\":\"tool_use\",\"name\":\"a\",\"input\":{},\"id\":\"x\"}]}",
+	  "s:1: the id \"x\" stands twice in one turn" },
 	{ "{\"content\":[],\"delay_ms\":-1}", "s:1: \"delay_ms\" is not a whole number from 0 to 600000" },
 	{ "{\"content\":[],\"usage\":{\"input_tokens\":\"1\"}}", "s:1: \"input_tokens\" is not a whole number from 0" },
 	{ "{\"error\":{\"status\":200,\"type\":\"x\"}}",

@@ -136,7 +136,7 @@ ok {"state":"idle"}' "an interrupt in the first of three calls"
 sleep 0.5
 is "$(log | grep -c '"kind":"tool.started"')" 1 "the others never start"
 is "$(log | grep -c '"outcome":"cancelled"')" 3 "all three are cancelled"
-like "$(kinds)" 'user.interrupt jail.destroyed agent.tool_result agent.tool_result agent.tool_result session.status_idle $' "the interrupt is recorded before it acts, and the turn ends"
+like "$(kinds)" 'user.interrupt agent.tool_result agent.tool_result agent.tool_result session.status_idle jail.destroyed $' "the interrupt is recorded before it acts, and the turn ends"
 run "$WARDER_BIN" stop "$id"
 run "$WARDER_BIN" wake "$id" --detach
 sleep 0.3

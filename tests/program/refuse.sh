@@ -59,7 +59,7 @@ if [ "$(id -u)" -eq 0 ]; then
 		"$WARDER_BIN" ls
 		mounts_before=$(mounts)
 		tree_before=$(find "$WARDER_HOME" -mindepth 2 -not -name '*.db*' -not -path '*/idmap*' | sort)
-		refused "overlay refused" "overlay" env
+		refused "overlay refused" "overlay|staged workspace" env
 		umount "$work/odd"
 	else
 		skip "an overlay cannot be mounted here" "overlay refused"

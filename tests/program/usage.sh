@@ -73,6 +73,11 @@ ln -s "$ws/answers" "$work/link"
 run "$WARDER_BIN" run -m "scripted:$work/script" --headless --answers "$work/link" x
 is "$status" 2 "a link into the workspace is no way around"
 
+printf '{"match":{},"decision":"allow"}\n' >"$work/two-names"
+ln "$work/two-names" "$ws/second"
+refused 2 "--answers $work/two-names: it has 2 names (hard links); give a file with one" \
+	run -m "scripted:$work/script" --headless --answers "$work/two-names" x
+
 # Configuration: exact positions.
 printf 'brain = main\n[brain main]\nkind = scripted\nmodle = x\n' >"$WARDER_HOME/config"
 refused 2 "$WARDER_HOME/config:4:1: unknown key in a brain's section; known are kind, model, base_url, key_env, key_command, max_tokens" \
