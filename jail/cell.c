@@ -366,8 +366,8 @@ static int run_main(struct cell *c, struct start *s, struct err *err)
 	struct frame f;
 
 	/* Born when the first program may look: later than everything that was written before the start was asked for,
-	 * or a file saved just now would count as changed under the cell. */
-	c->birth_us = clock_stamp_after(c->asked_us);
+	 * or a file saved just now would count as changed under the cell.  A private layer is never compared. */
+	c->birth_us = s->spec->layer_fd < 0 ? clock_stamp_us() : clock_stamp_after(c->asked_us);
 	int r = frame_send(c->control, SETUP_GO, NULL, 0, err);
 
 	if (r >= 0)
@@ -376,13 +376,15 @@ static int run_main(struct cell *c, struct start *s, struct err *err)
 		return r;
 
 	struct wire_reader in = { f.data, f.len, false };
+
+	/* What could not be executed ends with 127 or 126, as from a shell: cell_wait and cell_main_errno tell. */
 	uint32_t why = wire_u32(&in), state = wire_u32(&in);
 	const char *evidence = wire_str(&in, 159);
 	if (!wire_end(&in) || state > LAYER_MISSING)
 		return err_set(err, E_PROTOCOL, "cell: init started the program with a malformed answer");
-	/* What could not be executed ends with 127 or 126, as from a shell: cell_wait. */
 	c->main_errno = (int)why;
-	cell_report_set(s->report, JAIL_BASELINE, state, evidence);
+	if (s->spec->baseline)
+		cell_report_set(s->report, JAIL_BASELINE, state, evidence);
 	return 0;
 }
 

@@ -171,17 +171,23 @@ static unsigned long long started(pid_t pid)
 static void sweep(const char *folder)
 {
 	DIR *dir = opendir(folder);
+	bool removed = dir != NULL;
 
-	if (!dir)
-		return;
-	for (struct dirent *e; (e = readdir(dir));) {
-		unsigned long long ticks;
-		int pid;
+	/* Listing skips some when others are removed meanwhile. */
+	while (removed) {
+		removed = false;
+		rewinddir(dir);
+		for (struct dirent *e; (e = readdir(dir));) {
+			unsigned long long ticks;
+			int pid;
 
-		if (sscanf(e->d_name, PREFIX "%d-%llu", &pid, &ticks) == 2 && started(pid) != ticks)
-			unlinkat(dirfd(dir), e->d_name, AT_REMOVEDIR);
+			if (sscanf(e->d_name, PREFIX "%d-%llu", &pid, &ticks) == 2 && started(pid) != ticks &&
+			    unlinkat(dirfd(dir), e->d_name, AT_REMOVEDIR) == 0)
+				removed = true;
+		}
 	}
-	closedir(dir);
+	if (dir)
+		closedir(dir);
 }
 
 static int enter(const char *folder, int version, const struct bound bounds[2], pid_t pid, uint64_t value)

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 #include "core/base/buf.h"
@@ -74,10 +75,11 @@ int idmap_write(pid_t pid, int64_t base, struct err *err)
 	return r < 0 ? r : write_file(pid, "gid_map", buf_str(&map), err);
 }
 
-/* Shares our memory, so it may do nothing. */
+/* Shares our memory, so it may do nothing; and must not outlive us. */
 static int sleeper(void *arg)
 {
 	(void)arg;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	for (;;)
 		pause();
 	return 0;

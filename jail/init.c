@@ -384,15 +384,15 @@ int init_main(int argc, char **argv)
 	sigset_t all;
 	int r;
 
+	/* Only cell_start passes this descriptor, and only a socket can be it. */
+	struct stat st;
+	if (getpid() != 1 || fstat(SETUP_FD_CONTROL, &st) < 0 || !S_ISSOCK(st.st_mode))
+		return 2;
 	be_first_victim();
 	r = mapped_by_parent ? 0 : map_self(argv[2], argv[3], &err);
 	if (r >= 0)
 		r = lock_undumpable(&err);
 
-	/* Only cell_start passes this descriptor, and only a socket can be it. */
-	struct stat st;
-	if (getpid() != 1 || fstat(SETUP_FD_CONTROL, &st) < 0 || !S_ISSOCK(st.st_mode))
-		return 2;
 	frame_reader_init(&in.in, SETUP_FD_CONTROL, SETUP_MAX);
 	if (fcntl(SETUP_FD_CONTROL, F_SETFD, FD_CLOEXEC) < 0 || fcntl(SETUP_FD_HAND, F_SETFD, FD_CLOEXEC) < 0)
 		return 2;

@@ -161,19 +161,18 @@ static bool grows(const struct fixture *f, const char *name, int timeout_ms)
 static void test_freeze(struct fixture *f)
 {
 	/* Each writes into the workspace for as long as it runs. */
-	static const char *const hosts[] = {
+	static const char *const programs[] = {
 		"while :; do echo x >> grow; done",
 		"for i in 1 2 3 4; do (while :; do echo x >> grow; done) & done; wait",
 		"while :; do echo x >> grow; /bin/true; done",
-		"(while :; do kill -CONT -1; done) & (while :; do kill -CONT -1; done) & while :; do echo x >> grow; "
-		"done",
+		"c() { while :; do kill -CONT -1; done; }; c & c & while :; do echo x >> grow; done",
 		"trap '' TSTP TTIN; while :; do echo x >> grow; done",
 	};
 
-	for (size_t i = 0; i < ARRAY_LEN(hosts); i++) {
-		struct cell *c = start(f, -1, hosts[i]);
+	for (size_t i = 0; i < ARRAY_LEN(programs); i++) {
+		struct cell *c = start(f, -1, programs[i]);
 
-		if (!ok(c && grows(f, "grow", 10000), "control: running, it writes: %s", hosts[i]))
+		if (!ok(c && grows(f, "grow", 10000), "control: running, it writes: %s", programs[i]))
 			continue;
 		int r = cell_freeze(c, &err);
 		ok(r == 0, "frozen %s", r < 0 ? err.text : "");

@@ -253,6 +253,27 @@ static void test_paths(struct fixture *f)
 	ok(stat(command, &st) < 0, "a read-only folder in the workspace stays as it was");
 }
 
+/* No byte of a path means anything to the kernel's options or to our lists. */
+static void test_odd_name(struct fixture *f)
+{
+	static const char *const argv[] = { "sh", "-c", "pwd; ls; echo new > made && cat made", NULL };
+	struct cell_spec spec = fixture_spec(f, -1);
+	char odd[PATH_MAX], want[PATH_MAX + 32];
+
+	snprintf(odd, sizeof(odd), "%s/a ,lowerdir=:\\b\n\xff'", f->dir);
+	ok(mkdir(odd, 0755) == 0, "a folder with every odd byte in its name");
+	snprintf(want, sizeof(want), "%s/inner", odd);
+	int fd = open(want, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+	close(fd);
+	spec.workspace = odd;
+	spec.layer_fd = -1;
+	spec.argv = argv;
+	snprintf(want, sizeof(want), "%s\ninner\nnew\n", odd);
+	ok(run_spec(&spec) == 0 && strcmp(output, want) == 0, "is a workspace like others");
+	snprintf(want, sizeof(want), "%s/made", odd);
+	ok(access(want, F_OK) < 0, "and staged");
+}
+
 /* What is mounted in the workspace is another file system's. */
 static void test_mounts(struct fixture *f)
 {
@@ -321,6 +342,7 @@ int main(void)
 	test_owners(&f);
 	test_paths(&f);
 	test_mounts(&f);
+	test_odd_name(&f);
 	test_folder(&f);
 	fixture_end(&f);
 	return tap_end();
