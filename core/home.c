@@ -2,11 +2,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "core/base/path.h"
+#include "jail/cell.h"
 
 static char *join(const char *a, const char *b)
 {
@@ -107,6 +109,33 @@ void home_forbidden(const struct home *h, const char *ret[3])
 	ret[0] = h->data_path;
 	ret[1] = h->run_path;
 	ret[2] = NULL;
+}
+
+static bool holds(const char *folder, const char *path)
+{
+	size_t n = strlen(folder);
+
+	return strncmp(path, folder, n) == 0 && (path[n] == '/' || path[n] == '\0');
+}
+
+int home_check_workspace(const struct home *h, const char *workspace, struct err *err)
+{
+	const struct passwd *account = getpwuid(geteuid());
+	const char *const homes[] = { getenv("HOME"), account ? account->pw_dir : NULL };
+	const char *forbidden[3];
+
+	home_forbidden(h, forbidden);
+	for (size_t i = 0; i < ARRAY_LEN(homes); i++) {
+		_cleanup_free_ char *real = homes[i] && homes[i][0] == '/' ? realpath(homes[i], NULL) : NULL;
+
+		if (real && strcmp(real, "/") != 0 && holds(workspace, real))
+			return err_set(
+				err, E_USAGE,
+				"workspace %s: it is or holds your home folder, keys and settings included; name a "
+				"folder in it",
+				workspace);
+	}
+	return cell_check_workspace(workspace, forbidden, err);
 }
 
 int home_session_open(const struct home *h, const char *id, bool create, int *ret_fd, struct err *err)

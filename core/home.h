@@ -30,6 +30,10 @@ void home_close(struct home *h);
 /* The folders that no workspace may contain or lie in, NULL-terminated, valid as long as `h`. */
 void home_forbidden(const struct home *h, const char *ret[3]);
 
+/* cell_check_workspace() with home_forbidden(), and refuses the operator's home folder or what holds it: his keys and
+ * settings lie there.  E_USAGE. */
+int home_check_workspace(const struct home *h, const char *workspace, struct err *err) WARN_UNUSED;
+
 /* Opens sessions/ID (which must be private); makes it first when `create`. */
 int home_session_open(const struct home *h, const char *id, bool create, int *ret_fd, struct err *err) WARN_UNUSED;
 

@@ -198,7 +198,7 @@ static int run(const struct cmd_args *args, struct err *err)
 		r = config_read(home.config_path, &config, err);
 	home_forbidden(&home, forbidden);
 	if (r == 0)
-		r = cell_check_workspace(workspace, forbidden, err);
+		r = home_check_workspace(&home, workspace, err);
 	if (r == 0)
 		r = take_paths(args, "rw", forbidden, lists.rw, &lists, err);
 	if (r == 0)

@@ -75,7 +75,6 @@ static int run(const struct cmd_args *args, struct err *err)
 	_cleanup_fd_ int session_fd = -1;
 	_cleanup_free_ char *workspace = NULL;
 	const char *dir = cmd_opt(args, "workspace") ? cmd_opt(args, "workspace") : ".";
-	const char *forbidden[3];
 	char session[32];
 
 	if (!cmd_has(args, "headless") && !cmd_has(args, "detach"))
@@ -97,10 +96,8 @@ static int run(const struct cmd_args *args, struct err *err)
 	int r = home_open(&home, err);
 	if (r == 0)
 		r = config_read(home.config_path, &config, err);
-	if (r == 0) {
-		home_forbidden(&home, forbidden);
-		r = cell_check_workspace(workspace, forbidden, err);
-	}
+	if (r == 0)
+		r = home_check_workspace(&home, workspace, err);
 	if (r == 0)
 		r = make_order(args, &config, workspace, order, err);
 	if (r == 0)

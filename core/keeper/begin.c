@@ -104,7 +104,6 @@ static int start_new(struct keeper *k, const json_node *order, struct err *err)
 	const char *workspace = json_get_str(order, "workspace");
 	const char *prompt = json_get_str(order, "prompt");
 	const char *script = text_or(order, "script", "");
-	const char *forbidden[3];
 	int r;
 
 	k->preset = preset_find(text_or(order, "preset", "contained"));
@@ -112,10 +111,9 @@ static int start_new(struct keeper *k, const json_node *order, struct err *err)
 	if (!workspace || !prompt || !k->preset || !k->brain_kind)
 		return err_set(err, E_PROTOCOL, "keeper: the order lacks something");
 	buf_adds(&k->script, script);
-	home_forbidden(&k->home, forbidden);
 	r = buf_check(&k->script, "script", err);
 	if (r == 0)
-		r = cell_check_workspace(workspace, forbidden, err);
+		r = home_check_workspace(&k->home, workspace, err);
 	if (r == 0)
 		r = id_new(k->id, err);
 	if (r == 0)
@@ -253,15 +251,13 @@ static int check_script(const struct keeper *k, struct err *err)
 static int wake(struct keeper *k, const json_node *order, struct err *err)
 {
 	const char *session = json_get_str(order, "session");
-	const char *forbidden[3];
 	int r;
 
 	if (!session || !id_valid(session))
 		return err_set(err, E_PROTOCOL, "keeper: the order names no session");
 	r = begin_open(k, session, err);
-	home_forbidden(&k->home, forbidden);
 	if (r == 0)
-		r = cell_check_workspace(k->state.workspace, forbidden, err);
+		r = home_check_workspace(&k->home, k->state.workspace, err);
 	if (r == 0)
 		r = path_read_file(k->session_fd, SCRIPT_NAME, k->script.max, &k->script, err);
 	if (r == 0)

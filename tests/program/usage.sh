@@ -90,6 +90,18 @@ for dir in / /proc /sys "$WARDER_HOME" "$WARDER_HOME/sessions" "$(dirname "$WARD
 	is "$status" 2 "refused as a workspace: $dir"
 	like "$err" '^warder: .+; .+' "with what to do"
 done
+# The operator's own home, and what holds it; a folder in it is none of that.
+elsewhere=$work/elsewhere
+mkdir -p "$elsewhere/user/project" "$work/other-home"
+chmod 700 "$work/other-home"
+for dir in "$elsewhere/user" "$elsewhere"; do
+	run env HOME="$elsewhere/user" "$WARDER_BIN" run -m "scripted:$work/script" -w "$dir" --headless x
+	is "$status" 2 "the home folder, or what holds it: $dir"
+	like "$err" '^warder: workspace .*: it is or holds your home folder, .*; ' "with the reason"
+done
+run env HOME="$elsewhere/user" "$WARDER_BIN" run -m "scripted:$work/bad-script" -w "$elsewhere/user/project" --headless x
+like "$err" 'bad-script:2' "control: a folder in it is not refused as such"
+
 chmod 755 "$WARDER_HOME"
 run "$WARDER_BIN" ls
 is "$status" 2 "a home that is open to others is refused"
