@@ -12,6 +12,7 @@
 #include "core/changes/staged.h"
 #include "core/cmd/cmd.h"
 #include "core/cmd/jail_folder.h"
+#include "core/cmd/jail_keep.h"
 #include "core/cmd/jail_relay.h"
 #include "core/config.h"
 #include "core/home.h"
@@ -22,6 +23,7 @@
 static const struct cmd_option options[] = {
 	{ "rw", 0, "PATH", "a further path that the command may write, on the host", true },
 	{ "ro", 0, "PATH", "a further path that the command may read", true },
+	{ "keep", 0, "DIR", "keep what the command changed in DIR, a new folder, as a diff and as files", false },
 	{ "json", 0, NULL, "print the cell's evidence as one object on stderr", false },
 	{ NULL, 0, NULL, NULL, false },
 };
@@ -103,11 +105,11 @@ static int catch_signals(struct err *err)
 }
 
 /* What the command changed in its staged view, named on stderr so that stdout is the command's alone. */
-static int list_changes(const struct layer *layer, struct err *err)
+static int list_changes(const struct layer *layer, int keep_fd, struct err *err)
 {
 	_cleanup_(manifest_free) struct manifest m = { 0 };
 	int r = layer_snapshot(layer, &m, err);
-	size_t n = 0;
+	size_t n = 0, kept = 0;
 
 	for (size_t i = 0; r == 0 && i < m.n; i++) {
 		const struct change *c = &m.change[i];
@@ -119,7 +121,11 @@ static int list_changes(const struct layer *layer, struct err *err)
 		fprintf(stderr, "%-8s %s\n", change_op_name(c->op), path ? path : "?");
 		n++;
 	}
-	if (n)
+	if (r == 0 && keep_fd >= 0)
+		r = jail_keep(layer, &m, keep_fd, &kept, err);
+	if (r == 0 && keep_fd >= 0)
+		fprintf(stderr, "%zu path%s changed in the jail's own layer; %zu kept\n", n, n == 1 ? "" : "s", kept);
+	else if (r == 0 && n)
 		fprintf(stderr, "%zu path%s changed in the jail's own layer; dropped\n", n, n == 1 ? "" : "s");
 	return r;
 }
@@ -178,7 +184,7 @@ static int run_cell(const struct cmd_args *args, const struct config *config, co
 	if (r == 0)
 		jail_relay_finish(&relay);
 	if (r == 0)
-		r = list_changes(&folder->staged.layer, err);
+		r = list_changes(&folder->staged.layer, folder->keep_fd, err);
 	return r < 0 ? r : exit_status(wstatus);
 }
 
@@ -205,13 +211,15 @@ static int run(const struct cmd_args *args, struct err *err)
 		r = take_paths(args, "ro", forbidden, lists.ro, &lists, err);
 	if (r == 0)
 		r = jail_folder_make(&home, workspace, &folder, err);
+	if (r == 0 && cmd_opt(args, "keep"))
+		r = jail_keep_open(cmd_opt(args, "keep"), &folder.keep_fd, err);
 	return r < 0 ? r : run_cell(args, &config, workspace, &folder, &lists, err);
 }
 
 const struct cmd cmd_jail = {
 	.name = "jail",
 	.words = "-- CMD...",
-	.summary = "run one command in the jail; what it changes in this folder is listed and dropped",
+	.summary = "run one command in the jail; what it changes in this folder is listed, and dropped or kept",
 	.more = "The exit status is the command's own; 128 + N when signal N ended it, 127 not found, 126 not "
 		"executable.\n"
 		"There is no network, and no home but an empty one.",

@@ -85,5 +85,6 @@ void jail_folder_remove(struct jail_folder *f)
 		(void)!path_remove_tree(f->parent_fd, f->name, &err);
 	fd_close(&f->lock_fd);
 	fd_close(&f->idmap_lock_fd);
+	fd_close(&f->keep_fd);
 	fd_close(&f->parent_fd);
 }

@@ -11,10 +11,14 @@
 
 struct jail_folder {
 	int parent_fd, fd, lock_fd, idmap_lock_fd;
+	int keep_fd; /* of --keep, -1: none */
 	char name[ID_LEN + 1];
 	struct staged staged;
 };
-#define JAIL_FOLDER_INIT { .parent_fd = -1, .fd = -1, .lock_fd = -1, .idmap_lock_fd = -1, .staged = STAGED_INIT }
+#define JAIL_FOLDER_INIT                                                                                            \
+	{                                                                                                           \
+		.parent_fd = -1, .fd = -1, .lock_fd = -1, .idmap_lock_fd = -1, .keep_fd = -1, .staged = STAGED_INIT \
+	}
 
 int jail_folder_make(const struct home *home, const char *workspace, struct jail_folder *ret,
 		     struct err *err) WARN_UNUSED;

@@ -37,6 +37,22 @@ check "and the real folder does not" [ ! -e made ]
 check "nor loses what it removed" [ -e notexec ]
 like "$err" '^add +made$' "the change is listed on stderr"
 like "$err" '^delete +notexec$' "with its kind"
+git init -q -b main . 2>/dev/null
+echo kept >old
+run "$WARDER_BIN" jail --keep "$work/kept" -- sh -c 'echo x >> old; mkdir -p a/b; echo deep > a/b/c; chmod +x a/b/c; ln -s old l; rm notexec; mkfifo pipe'
+is "$status" 0 "--keep: the command ran: $err"
+is "$(cd "$work/kept/files" && find . ! -type d | LC_ALL=C sort | tr '\n' ' ')" "./a/b/c ./l ./old " "what it changed is there, and what apply would refuse is not"
+is "$(cat "$work/kept/files/old" | tr '\n' ' ')" "kept x " "with its content"
+check "and its executable bit" [ -x "$work/kept/files/a/b/c" ]
+cp -r . "$work/applied"
+run git -C "$work/applied" apply "$work/kept/changes.diff"
+is "$status" 0 "git apply takes the diff: $err"
+is "$(cat "$work/applied/a/b/c")" deep "and it says the same"
+is "$(cat old)" kept "the real file is as it was"
+run "$WARDER_BIN" jail --keep "$work/kept" -- true
+is "$status" 2 "a folder that is there already is refused"
+like "$err" '^warder: --keep .*: it must be a new folder' "by name"
+rm -rf .git old
 jail id -u
 unlike "$out" '^0$' "the uid in the cell is not 0"
 jail sh -c 'echo $HOME; pwd'
