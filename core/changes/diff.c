@@ -367,14 +367,6 @@ static int finish(struct writer *w, int r, struct err *err)
 /* Room for a piece, and for a name with every byte escaped. */
 #define WRITER_MAX (2 * PIECE + 32768)
 
-int diff_write_change(const struct layer *l, const struct change *c,
-		      int (*write)(const char *data, size_t len, void *arg), void *arg, struct err *err)
-{
-	struct writer w = { .write = write, .arg = arg, .buf = BUF_INIT(WRITER_MAX) };
-
-	return finish(&w, write_change(&w, l, c, err), err);
-}
-
 int diff_write(const struct layer *l, const struct manifest *m, int (*write)(const char *data, size_t len, void *arg),
 	       void *arg, struct err *err)
 {

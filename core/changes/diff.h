@@ -19,10 +19,6 @@
 int diff_write(const struct layer *l, const struct manifest *m, int (*write)(const char *data, size_t len, void *arg),
 	       void *arg, struct err *err) WARN_UNUSED;
 
-/* One change of it. */
-int diff_write_change(const struct layer *l, const struct change *c,
-		      int (*write)(const char *data, size_t len, void *arg), void *arg, struct err *err) WARN_UNUSED;
-
 /* Lines added and removed, for summaries; both 0 for binary files. */
 int diff_count(const struct layer *l, const struct change *c, size_t *ret_added, size_t *ret_removed,
 	       struct err *err) WARN_UNUSED;
